@@ -1,63 +1,34 @@
-"""Huge pages: memory of this process's own that asks for them, and what the system gives.
+"""Huge pages of shared memory: whether the system gives any, and how many.
 
 A look-up in a table far larger than the caches first has to find where its page lies; pages of 2 MiB instead of 4 KiB
-are found without another look into memory.  Linux gives them to a process's own memory on request where
-`transparent_hugepage/enabled` is `madvise`, the usual setting, and to shared memory by a setting of its own,
-`shmem_enabled`, which usually is `never`: then the request is refused without a word.  (Documentation of the kernel,
-"Transparent Hugepage Support".)
+are found without another look into memory.  Linux gives them to shared memory on request by a setting of its own,
+`shmem_enabled`, which usually is `never`; since version 6.1 memory that is there is moved into huge pages on request
+whatever that setting says, unless it is `deny` (MADV_COLLAPSE).  Where a request is refused nothing is said.
+(Documentation of the kernel, "Transparent Hugepage Support"; madvise(2).)
 """
 
-import re
+import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from storage.mapping import map_anonymous
+from storage.mapping import HUGE_PAGE_BYTES, Region, map_regions
 
 _SMAPS = Path("/proc/self/smaps")
-SETTINGS = Path("/sys/kernel/mm/transparent_hugepage")
-_ON_REQUEST = {"own": ("always", "madvise"), "shared": ("always", "within_size", "advise", "force")}
 _HUGE_KINDS = ("AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:")
 
 
-class PageSettings(NamedTuple):
-    """What the system says of huge pages, in its own words; None where it says nothing.
-
-    own     for memory of a process's own
-    shared  for shared memory
-    """
-
-    own: str | None
-    shared: str | None
-
-    def given(self, *, shared: bool) -> bool:
-        """Whether a request for huge pages is answered."""
-        return (self.shared in _ON_REQUEST["shared"]) if shared else (self.own in _ON_REQUEST["own"])
-
-
-def page_settings() -> PageSettings:
-    """The system's settings."""
-    return PageSettings(_chosen("enabled"), _chosen("shmem_enabled"))
-
-
-def _chosen(name: str) -> str | None:
-    """The one in brackets of the words that a file of settings lists."""
+def gives_huge_pages() -> bool:
+    """Whether shared memory gets huge pages here and now: one is asked for."""
+    memory = os.memfd_create("mccfr-page")
     try:
-        found = re.search(r"\[(\w+)\]", (SETTINGS / name).read_text())
-    except OSError:
-        return None
-    return found[1] if found else None
-
-
-def huge_zeros(cells: int, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
-    """[cells] zeros in memory of this process's own, all of it there at once, in huge pages where the system gives any.
-
-    Raises `OSError` where there is too little memory.
-    """
-    return map_anonymous(cells, np.dtype(dtype))
+        os.posix_fallocate(memory, 0, HUGE_PAGE_BYTES)
+        page = Region("page", f"/proc/self/fd/{memory}", 0, HUGE_PAGE_BYTES, (HUGE_PAGE_BYTES,), "uint8")
+        return huge_bytes([map_regions([page], writable=True, populate=True).flat]) > 0
+    finally:
+        os.close(memory)
 
 
 def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:

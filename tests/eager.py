@@ -1,4 +1,4 @@
-"""Discounting by sweeping whole tables after each period, as the papers write it: the twin of the lazy form."""
+"""Discounting by sweeping whole tables after each period, as the papers write it: the twin of weights and of sweeps."""
 
 from dataclasses import replace
 
@@ -51,26 +51,20 @@ class EagerSweep(Trainer):
 def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
     """A run's regrets and sums in float64, on the scale and at the moment of an eager sweep.
 
-    Lazy rows get the direct product of the factors since their stamp; weighted ones are divided by the present weight.
+    Production sweeps before it goes on, so that one end may be left; weighted tables are divided by the present weight.
     """
-    schedule = trainer.schedule
-    ends = schedule.effective_period(trainer.nodes) - 1
-    steps = np.array([factors(schedule, period) for period in range(1, ends + 1)]).reshape(ends, 3)
-    swept = {}
+    schedule, swept = trainer.schedule, {}
     for block in np.flatnonzero(trainer.game.tree.row_count):
         for kind in ("regret", "strategy_sum"):
             name = table_name(kind, block)
             swept[name] = trainer.tables[name].astype(np.float64)
-            if not schedule.lazy:
+            if schedule.sweeps:
+                for period in range(trainer.ends + 1, schedule.ends(trainer.nodes) + 1):
+                    positive, negative, sums = factors(schedule, period)
+                    up, down = (positive, negative) if kind == "regret" else (sums, sums)
+                    swept[name] *= np.where(swept[name] > 0, up, down)
+            else:
                 swept[name] /= (schedule.weight if kind == "regret" else schedule.sum_weight)(trainer.nodes)
-    if schedule.lazy:
-        for block, slots, row in rows(trainer.game):
-            for kind, columns in (("regret", (0, 1)), ("strategy_sum", (2, 2))):
-                stamps = trainer.tables[table_name(f"{kind}_stamp", block)][:, row]
-                cells = swept[table_name(kind, block)][:, slots]
-                for bucket, stamp in enumerate(stamps):
-                    up, down = steps[stamp:, columns].prod(axis=0)
-                    cells[bucket] *= np.where(cells[bucket] > 0, up, down)
     return swept
 
 
@@ -88,11 +82,11 @@ def largest_difference(game: Game, found: dict[str, np.ndarray], expected: dict[
     return worst
 
 
-def lazy_against_eager(
+def against_eager(
     game: Game, spec: Schedule, nodes: int, algorithm: str = "external", **options: object
 ) -> dict[str, float]:
     """Largest relative difference of a run and its eager twin in float64 tables; `options` go to the run alone."""
     wide = {"regret_dtype": "float64", "sum_dtype": "float64"}
-    lazy = Trainer(game, algorithm, **{"schedule": spec, **wide, **options}).train(nodes=nodes)
+    found = Trainer(game, algorithm, **{"schedule": spec, **wide, **options}).train(nodes=nodes)
     eager = EagerSweep(game, algorithm, spec=spec, **wide).train(nodes=nodes)
-    return largest_difference(game, swept_tables(lazy), eager.tables)
+    return largest_difference(game, swept_tables(found), eager.tables)

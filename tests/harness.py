@@ -14,10 +14,14 @@ from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.rng import new_stream
-from mccfr.solvers.sampling import external, outcome
-from mccfr.solvers.sampling.common import deals_together, new_packed_worklist, new_paths, new_worklist
+from mccfr.solvers import sweep as sweeps
+from mccfr.solvers.sampling.external import general as external_general
+from mccfr.solvers.sampling.external import packed as external_packed
+from mccfr.solvers.sampling.outcome import general as outcome_general
+from mccfr.solvers.sampling.outcome import packed as outcome_packed
+from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, table_name
 from mccfr.tables.narrow import is_narrow
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
@@ -32,15 +36,21 @@ from mccfr.trees.compiled import (
 )
 
 NO_LIMIT = np.iinfo(np.int64).max
-PRODUCTION = {"external": external, "outcome": outcome}
+PRODUCTION = {
+    ("external", False): external_packed,
+    ("external", True): external_general,
+    ("outcome", False): outcome_packed,
+    ("outcome", True): outcome_general,
+}
+"""Modules of the kernels, by algorithm and whether they go over general records."""
 
 
 class Trainer:
     """One run in this process; `train` may be called again and again and goes on where it was.
 
-    kernels is a module with the functions of mccfr.solvers.sampling.external (or outcome), for example a mutant of it;
-    planted is the error that a mutant of `planted.py` makes; general chooses the kernels over general records; deals
-    is the number that outcome sampling plays together, None as a run does.
+    kernels is a module with the kernel, for example a mutant of one of `PRODUCTION`; planted is the error that a mutant
+    of `planted.py` makes; general chooses the kernels over general records; deals is the number that outcome sampling
+    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`.
     `tables` holds a view [bucket, slot] of each table by name.
     """
 
@@ -59,35 +69,35 @@ class Trainer:
         sum_dtype: str = "auto",
         planted: int = 0,
         deals: int | None = None,
+        sweep: ModuleType = sweeps,
     ) -> None:
         self.options = {
             **{"algorithm": algorithm, "schedule": schedule, "seed": seed, "epsilon": epsilon, "general": general},
             **{"kernels": kernels, "batch": batch, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
-            **{"planted": planted, "deals": deals},
+            **{"planted": planted, "deals": deals, "sweep": sweep},
         }
         self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
         self.planted = planted
         blocks, streets = 2 * game.tree.streets, game.tree.streets
-        wide = sum_forms(blocks, sum_dtype)
-        narrow = sum_dtype if is_narrow(sum_dtype) else "float32"
-        layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide, sum_dtype=narrow)
-        self.tables = private_tables(layout)
+        self.sums = "float32" if sum_dtype == "auto" else sum_dtype
+        self.tables = private_tables(make_layout(game, regret_dtype=regret_dtype, sum_dtype=self.sums))
         self.tree = game.tree.arrays if general else pack(game.tree)
         self.kernel = getattr(
-            kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
+            kernels or PRODUCTION[algorithm, general], f"{algorithm}_sampling_{'general' if general else 'packed'}"
         )
         most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
         number = "float32" if is_narrow(regret_dtype) else regret_dtype
         if algorithm == "external":
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
-            self.scratch = ((new_worklist if general else new_packed_worklist)(nodes, blocks, number),)
+            new_scratch = external_general.new_worklist if general else external_packed.new_packed_worklist
+            self.scratch = (new_scratch(nodes, blocks, number),)
         else:
             together = deals_together(int(game.infosets.sum())) if deals is None else deals
             self.scratch = (new_paths(together, len(game.tree.arrays.kind), most, blocks, number), epsilon)
         self.rng = new_stream(seed, 0)
         self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
         self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)
-        self.iterations, self.nodes, self.discount = 0, 0, None
+        self.iterations, self.nodes, self.ends = 0, 0, 0
 
     def train(self, iterations: int | None = None, *, nodes: int | None = None) -> "Trainer":
         """Go on until so many iterations have been run in all, or the first iteration that reaches so many nodes."""
@@ -104,14 +114,23 @@ class Trainer:
         """Run the first `count` deals, fewer where that reaches so many nodes."""
         done = 0
         while done < count and self.nodes < most:
-            self.discount = self.schedule.at(self.nodes, self.discount)
+            self.sweep()
             stop = min(self.schedule.period_end(self.nodes), most)
             limits = np.array([done, count, stop - self.nodes, self.planted])
-            run, touched = self.kernel(self.tree, self.arrays, deals, limits, self.discount, self.rng, *self.scratch)
+            run, touched = self.kernel(
+                self.tree, self.arrays, deals, limits, self.schedule.at(self.nodes), self.rng, *self.scratch
+            )
             done += run
             self.iterations += run
             self.nodes += touched
             self.after_call()
+
+    def sweep(self) -> None:
+        """Discount the tables for the period ends gone by, as workers do before they go on."""
+        if self.schedule.sweeps:
+            kinds = ([t for name, t in self.tables.items() if name.startswith(k)] for k in ("regret/", "strategy_sum/"))
+            swept = self.options["sweep"].Sweep(*kinds, self.schedule, (self.seed, 0))
+            self.ends = swept.run(self.ends, self.nodes)
 
     def resume(self, nodes: int | None = None) -> "Trainer":
         """A new run that starts from what a checkpoint of this one holds: tables, counters, random state.
@@ -123,6 +142,7 @@ class Trainer:
             other.tables[name][:] = table
         other.rng[:] = self.rng
         other.iterations, other.nodes = self.iterations, self.nodes if nodes is None else nodes
+        other.ends = self.ends
         return other
 
     def after_call(self) -> None:

@@ -9,15 +9,16 @@ from types import ModuleType
 
 from mutants import mutant
 
-from mccfr.solvers.sampling import external, outcome
+from mccfr.solvers import sweep
+from mccfr.solvers.sampling.external import packed as external
+from mccfr.solvers.sampling.outcome import packed as outcome
 
-AT_OWN_NODES, OPPONENT_REACH, NEVER_DISCOUNTED, DISCOUNTED_AGAIN = 1, 2, 3, 4
+AT_OWN_NODES, OPPONENT_REACH = 1, 2
 SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY = 5, 6, 7, 8
 """What external sampling may do wrong:
 
 AT_OWN_NODES    the average strategy is accumulated at the traverser's nodes, without his reach
 OPPONENT_REACH  regrets carry the opponent's reach, which the sampling has already supplied
-NEVER_DISCOUNTED, DISCOUNTED_AGAIN  a row's discount never fires; its stamp is not advanced, so that it fires again
 the others      parts of the rule of sampled pruning are left out
 """
 
@@ -28,7 +29,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, sum_weight, word)"
+_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, sum_weight, second_word(rng))"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[place]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -49,12 +50,9 @@ def wrong_external() -> ModuleType:
     )
     hopeless = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
     floors = [_unless(NO_FLOOR, f"-pruning.{which} * weight", "-np.inf") for which in ("floor", "first_floor")]
-    ends = _unless(NEVER_DISCOUNTED, "ends", "0")
-    discounted = "regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors\n"
-    forwarded = "row, actions, stamps, stamp, ends, sum_factors\n"
     return mutant(
         external,
-        ("import nogil_njit, part_njit", "import allocating_njit, nogil_njit, part_njit"),  # `reach` is an array
+        ("import nogil_njit", "import allocating_njit"),  # `reach` is an array
         ("@nogil_njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (
             f"    {bounds}\n",
@@ -66,24 +64,11 @@ def wrong_external() -> ModuleType:
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
             f"                    if limits[3] == {AT_OWN_NODES}:\n"
-            "                        row = sums[block] + node.slot, 0, np.uint64(0)\n"
-            "                        word = second_word(rng)\n"
+            "                        added = sums[block] + node.slot\n"
             f"                        {_ADDITION}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
-        ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
-        ("sum_factors = discount\n", f"sum_factors = discount\n    ends = {ends}\n"),
-        (
-            f"{discounted}                    )\n",
-            f"{discounted}                    )\n                    if limits[3] == {DISCOUNTED_AGAIN}:\n"
-            "                        stamps[stamp] = 0\n",
-        ),
-        (
-            f"{forwarded}                            )\n",
-            f"{forwarded}                            )\n"
-            f"                            if limits[3] == {DISCOUNTED_AGAIN}:\n"
-            "                                stamps[stamp] = 0\n",
-        ),
+        ("endings, weight, word)", "endings, weight * reach[place], word)"),
         (
             "traverser and node.block // 2 < last_street",
             f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
@@ -98,16 +83,32 @@ def wrong_external() -> ModuleType:
 @cache
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
-    decisions = "_opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, discount)"
-    learns = "_learn(tree, tables, deals, deal, logged, paths, discount)"
+    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)"
+    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, sum_weight)"
+    learns = "_learn(tree, tables, logged, paths, discount.weight)"
+    learnt = "_learn(tree, tables, logged, paths, weight)"
 
     def divisor(error: int) -> str:
         return f"({_unless(UNDIVIDED, 'place.probability', '1.0')} if limits[3] != {error} else 1.0)"
 
     return mutant(
         outcome,
-        *((f"{text}{end}", f"{text[:-1]}, limits){end}") for text in (decisions, learns) for end in ("\n", ":\n")),
+        *((f"{text}\n", f"{text[:-1]}, limits)\n") for text in (decisions, learns)),
+        *((f"{text}:\n", f"{text[:-1]}, limits):\n") for text in (decided, learnt)),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
         ("sum_weight / place.probability, random_at", f"sum_weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
-        ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'worth')}  # own"),
+        ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'place.worth')}  # own"),
     )
+
+
+SWEEPS = {
+    "never": ("if ends <= seen:", "if True:"),
+    "again": ("return ends\n", "return seen\n"),
+}
+"""What a sweep may do wrong: it never comes, or it is not noted, so that it comes again."""
+
+
+@cache
+def wrong_sweep(error: str) -> ModuleType:
+    """`mccfr.solvers.sweep` with one of its errors, compiled once a process."""
+    return mutant(sweep, SWEEPS[error])

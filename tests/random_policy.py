@@ -14,6 +14,7 @@ from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.real_rules import real_rules
+from mccfr.policy import Behaviour
 
 MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
 ROWS = [(hand_cards(52, 2).astype(np.int64).sum(1) * (street + 1) % 5).astype(np.int32) for street in range(4)]
@@ -29,23 +30,21 @@ class Deck(WholeDeck):
 
 
 @dataclass
-class RandomPolicy:
+class RandomPolicy(Behaviour):
     """As a `Policy`: every row random, some actions never played."""
 
     game: Game
-    rows: dict[tuple[int, int], Any] = field(default_factory=dict)
+    drawn: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def probabilities(self, node, bucket):
-        if (node, bucket) not in self.rows:
-            self.rows[node, bucket] = self.row(node, bucket)
-        return self.rows[node, bucket]
+        if (node, bucket) not in self.drawn:
+            self.drawn[node, bucket] = self.row(node, bucket)
+        return self.drawn[node, bucket]
 
-    def range_probabilities(self, node, buckets):
+    def rows(self, node, buckets):
         rows = [self.probabilities(node, bucket) for bucket in range(5)]
-        return np.where(buckets[:, None] < 0, 0, np.array(rows)[np.maximum(buckets, 0)])
-
-    def weight(self, node, bucket):
-        return float(node % 3)
+        found = np.where(buckets[:, None] < 0, 0, np.array(rows)[np.maximum(buckets, 0)])
+        return found, np.where(buckets < 0, 0.0, node % 3)
 
     def row(self, node, bucket):
         rng = np.random.default_rng((node, bucket))

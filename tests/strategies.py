@@ -4,7 +4,7 @@ import numpy as np
 
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 
@@ -37,7 +37,7 @@ def partly_reached_strategy(game, seed=0):
 
 def play(game, a, b, **options):
     """Head-to-head of two strategies in one game."""
-    return head_to_head(Side(game, a), Side(game, b), **options)
+    return head_to_head(Profile(game, a), Profile(game, b), **options)
 
 
 def seated(first, second):

@@ -70,12 +70,10 @@ class Stratified:
         self.algorithm = algorithm_of(self.config)
         layout = self.algorithm.layout(self.game)
         names = first_street_names(self.game)
-        self.layout = with_copies(layout, dtype)
+        self.layout = with_copies(layout)
         self.tables = private_tables(self.layout)
         self.totals = {name: np.zeros(self.tables[name].shape) for name in names}
-        stamps = {name: np.zeros_like(table) for name, table in self.tables.items() if "_stamp/street0/" in name}
-        self.stamps = stamps
-        self.barrier = Barrier(self.game, self.algorithm, self.totals, stamps)
+        self.barrier = Barrier(self.game, self.algorithm, self.totals)
         self.changes = np.zeros(self.barrier.parts.cells, np.int64)
         self.worker = StratumWorker(self.game, self.algorithm, self.totals, self.tables, self.changes)
         self.states = first_states(self.algorithm, strata)
@@ -98,7 +96,7 @@ class Stratified:
         interval, quotas = self.barrier.begin(self.states)
         self.changes[:] = 0
         self.train_strata(interval, quotas, range(len(quotas)))
-        self.barrier.end(interval, self.changes, self.nodes)
+        self.barrier.add(interval, self.changes)
         self.barriers += 1
 
     def train(self, iterations: int) -> None:
@@ -107,5 +105,5 @@ class Stratified:
 
     def average(self) -> Strategy:
         later = {name: table for name, table in self.tables.items() if FIRST_STREET not in name}
-        tables = TableSet({**later, **self.totals, **self.stamps})
+        tables = TableSet({**later, **self.totals})
         return self.algorithm.averages.strategy(self.game, tables, self.nodes, self.iterations)

@@ -78,7 +78,7 @@ def test_an_evaluation_finds_the_third_and_refuses_other_games():
     assert mccfr.evaluate(solver, "bluffs:Bluffs").value_chips == pytest.approx(1 / 3, abs=0.02)
     solver.save("kuhn-policy")
     assert command("evaluate", "kuhn-policy", "--method", "bluffs:Bluffs") == 0
-    with pytest.raises(ValueError, match="is not Kuhn poker"):
+    with pytest.raises(ValueError, match="has not three cards"):
         mccfr.evaluate(solved(mccfr.game("leduc"), "cfr", 1, variant="cfr"), "bluffs:Bluffs")
 
 

@@ -13,11 +13,12 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
+LINES, PACKED_LINES, ARGUMENTS = 60, 90, 8
 BUDGETS = {
-    "configuration keys": 158,
-    "kernels of more than 8 arguments": 6,
-    "structs of more than 10 fields": 4,
+    "configuration keys": 147,
+    "kernels of more than 8 arguments": 0,
+    "structs of more than 10 fields": 2,
+    "files that external sampling's kernel is made of": 6,
     "words of pages": 46_750,
     "methods of Algorithm": 11,
 }
@@ -45,8 +46,8 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 
 def test_the_bounds_bite():
-    """The packed kernel is longer than others may be, and kernels with as many arguments as allowed are counted."""
-    every = dict(functions(tracked("mccfr/solvers/sampling")))
+    """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
+    every = dict(functions(tracked("mccfr/solvers")))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(kernel_arguments, every.values())) == ARGUMENTS
 

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import study as tool
 
 from mccfr.evaluation.sampled_best_response import sampled_best_response
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 
 DECK = {"name": "poker", "ranks": 3, "suits": 2, "hole_cards": 2, "board_cards": [0, 1, 1], "merge_suits": True}
 GAME = {**DECK, "antes": [1, 1], "stack": 3}
@@ -78,7 +78,7 @@ def test_what_it_measures_is_what_the_commands_find(tmp_path):
     (_, strategy), *_ = study.train(plan)
     game, public = study.game(plan.features, plan.buckets)
     for street in range(3):
-        found = sampled_best_response(Side(game, strategy), street)
+        found = sampled_best_response(Profile(game, strategy), street)
         assert found.exact and found.value_chips == pytest.approx(tool.exploitability(public, strategy, street))
     assert tool.won(game, strategy, game, strategy) == pytest.approx(0, abs=1e-12)
 

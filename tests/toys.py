@@ -38,7 +38,7 @@ class FirstAction(Algorithm):
     options: ClassVar = FirstActionConfig
 
     def layout(self, game, wide=None):
-        return make_layout(game, lazy=False, wide=wide)
+        return make_layout(game)
 
     def solver(self, game, tables, share=None):
         return FirstActionSolver(self.config.solver.share, tables, share or Share())

@@ -33,10 +33,10 @@ from mccfr.config.games import Menu
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.rng import new_stream, uniform
-from mccfr.solvers.outcome import tree_depth
-from mccfr.solvers.sampling.common import DEALS_TOGETHER, new_packed_worklist, new_paths
-from mccfr.solvers.sampling.external import external_sampling_packed
-from mccfr.solvers.sampling.outcome import outcome_sampling_packed
+from mccfr.solvers.sampling.external.packed import external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.outcome.algorithm import tree_depth
+from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, new_paths
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays, make_layout
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS, CompiledTree, pack
@@ -84,7 +84,7 @@ def betting_game(buckets: int) -> BettingGame:
 
 def table_layout(game: BettingGame) -> TableLayout:
     """Tables with float32 sums everywhere, as the C program has them."""
-    return make_layout(game, lazy=False, wide=np.zeros(8, np.uint8))  # type: ignore[arg-type]
+    return make_layout(game)  # type: ignore[arg-type]
 
 
 @njit

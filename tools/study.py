@@ -28,11 +28,11 @@ from abstraction.recipe import STREETS, Recipe
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.methods import method_named
-from mccfr.evaluation.side import Side
 from mccfr.experiments.plot import can_plot
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.policy.profile import Profile
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.solvers.public.best_response import Walk, values
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -196,7 +196,7 @@ class Study:
             found["abstract"] = evaluate_abstract(game, strategy).exploitability_chips
         if effort is None:
             return found, half
-        side = Side(game, strategy)
+        side = Profile(game, strategy)
         settings = "12" if simpler else "2"
         asked: dict[str, dict[str, Any]] = {f"lbr {s}": {"setting": s, "hands": effort.hands} for s in settings}
         asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}

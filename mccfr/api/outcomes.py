@@ -10,11 +10,10 @@ from mccfr.api.solving import Solver
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.match import Contender
 from mccfr.evaluation.methods import load_method
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.play.player import Program
 from mccfr.play.programs import ProgramSpec
-from mccfr.policy import Policy, StrategySource
+from mccfr.policy import Policy, Profile
 from mccfr.runs.results.evaluating import evaluate_found
 from mccfr.runs.results.matches import play_opened
 from mccfr.runs.results.players import Manner, Opened, open_player
@@ -49,11 +48,11 @@ def evaluate(
     load_method(method)
     found = _target(target, checkpoint)
 
-    def other() -> tuple[Side, str]:
+    def other() -> tuple[Profile, str]:
         if not isinstance(against, Solver | Policy):
             return opponent(found, Reference(path_of(against), abstraction=place_of(against))), _name(against)
         meets = _target(against)
-        return Side(meets.game, meets.strategy), _name(against)
+        return Profile(meets.game, meets.strategy), _name(against)
 
     named = None if against == UNIFORM else other
     return evaluation_of(evaluate_found(found, method, named, boards=boards, seed=seed, **options))
@@ -96,12 +95,12 @@ def _player(given: Strategic | type[Program], manner: Manner) -> Opened:
     if isinstance(given, type):
         return Opened(Contender(given.__name__, ProgramSpec(given)), None)
     if isinstance(given, Policy):
-        contender = Contender(str(given.path), manner.spec(given), Side(given.game, given.strategy()))
+        contender = Contender(str(given.path), manner.spec(given), Profile(given.game, given.strategy()))
         return Opened(contender, given.meta["game"])
     if isinstance(given, Solver | Run):
         found = _target(given)
-        source = StrategySource(found.game, found.strategy)
-        return Opened(Contender(_name(given), manner.spec(source), Side(found.game, found.strategy)), None)
+        source = Profile(found.game, found.strategy)
+        return Opened(Contender(_name(given), manner.spec(source), Profile(found.game, found.strategy)), None)
     return open_player(os.fspath(given), manner, ())
 
 

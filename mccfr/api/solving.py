@@ -17,7 +17,7 @@ from mccfr.config.file import config_from, ignored_keys, to_document
 from mccfr.config.games import GameConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.game import Game
-from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.write import policy_provenance
@@ -209,7 +209,7 @@ class Solver:
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""
-        return query(StrategySource(self.game, self.strategy()), line, hand, board)
+        return query(Profile(self.game, self.strategy()), line, hand, board)
 
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
         """Write the average strategy as a policy directory and open it.

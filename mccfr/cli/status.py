@@ -192,10 +192,8 @@ def _run_text(found: dict[str, Any]) -> str:
 
 def _memory_text(found: dict[str, Any]) -> str:
     """Where the tables of a running run lie, and how much of them in huge pages; nothing of others."""
-    if found["state"] != "running" or found["huge_bytes"] is None:
-        return f" in {found['live_dir']}" if found["live_dir"] else ""
-    where = found["live_dir"] or "memory of the run's own, which no other program can read"
-    return f" in {where}, {bytes_text(found['huge_bytes'])} of it in huge pages ({found['pool']})"
+    where = f" in {found['live_dir']}" if found["live_dir"] else ""
+    return where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:

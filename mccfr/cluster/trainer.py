@@ -35,7 +35,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.worker import train_strata
-from mccfr.solvers.sampled import SampledAlgorithm
+from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.strata import (
     FIRST_STREET,
     Interval,
@@ -87,7 +87,7 @@ class Trainer:
         self.rank, self._run, self._game = rank, run, game
         self.order = new_order(run, game)
         self.answer = Answer(game.strata.count, len(self.order.first))
-        self.tables = private_tables(with_copies(run.layout(game), run.config.tables.regret_dtype), map_reserved)
+        self.tables = private_tables(with_copies(run.layout(game)), map_reserved)
         totals = self.order.totals(shapes)
         self._worker = StratumWorker(game, algorithm, totals, self.tables, self.answer.changes)
         self._worker.solver.warm_up()

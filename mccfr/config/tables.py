@@ -34,21 +34,15 @@ class TablesConfig(Table, frozen=True):
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
     regret_dtype: Literal["float32", "float64", "int16"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64", "int16"] = "auto"
-    strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
-    snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
     resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
 
     def checks(self) -> list[Check]:
         """As `Table.checks`."""
-        every, preflop = self.snapshot_nodes, self.strategy_sums == "preflop"
-        counted = "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'"
         unfit = _size_problem(self.resident)
         return [
             ("live_dir", bool(self.live_dir), '"auto" or a directory'),
             ("resident", unfit is None, unfit or ""),
-            ("snapshot_nodes", not preflop or (every is not None and every >= 1), counted),
-            ("snapshot_nodes", preflop or every is None, "left out unless tables.strategy_sums = 'preflop'"),
         ]
 
 
@@ -73,6 +67,15 @@ FORMER_TABLES = msgspec.defstruct(
 )
 """The `[tables]` table of runs that have such cells."""
 
+PREFLOP_SUMS = msgspec.defstruct(
+    "PreflopSumsConfig",
+    [("strategy_sums", str, "all"), ("snapshot_nodes", int | None, None)],
+    bases=(FORMER_TABLES,),
+    namespace={"former": "tables.strategy_sums = 'preflop', in whose place all streets have sums now,"},
+    frozen=True,
+)
+"""That of runs with sums on the first street only, whose average strategy of later ones is that of snapshots."""
+
 CYCLE_ITERATIONS = 1_000_000
 """Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""
 
@@ -83,8 +86,7 @@ class RunSettings(Table, frozen=True):
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
 
-    workers: int = 1  # 0: in this process
-    pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
+    workers: int = 1  # processes; 0: in this one
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
     blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
@@ -109,11 +111,6 @@ class RunSettings(Table, frozen=True):
             ("seconds", _at_least(self.seconds, 0) and self.seconds != inf, "at least 0"),
             ("checkpoint_seconds", self.checkpoint_seconds > 0, "above 0"),
         ]
-
-    @property
-    def trains_in_threads(self) -> bool:
-        """Whether workers are threads of the program's own process, on tables that only it can read."""
-        return self.pool == "threads" and self.workers > 0
 
 
 def _at_least(value: float | None, bound: int) -> bool:

@@ -20,13 +20,13 @@ import numpy.typing as npt
 
 from mccfr.cards.dealt import Board, DealtCards
 from mccfr.evaluation.aivat import HandState, Heuristic, Weights
-from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream
-from mccfr.tables.strategy import RowSource, Strategy, row_starts
+from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
 RUN_OUTS = 16
@@ -38,7 +38,7 @@ _KEPT_LINES = 4096
 class EquityHeuristic(Heuristic):
     """As the module says, for the policy of one side."""
 
-    def __init__(self, side: Side, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
+    def __init__(self, side: Profile, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
         """`side` is the policy whose tree and play it is made from, once."""
         self._dealing, self._most = dealing, run_outs
         self._game, self._betting = side.game, real_betting(side.game)
@@ -103,7 +103,7 @@ class EquityHeuristic(Heuristic):
         return float(found[0]), float(found[1])
 
 
-def mean_values(game: Game, strategy: RowSource) -> npt.NDArray[np.float64]:
+def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
     """[N, 2] of every node: what player 0 gets from folds that follow, and the chips in showdowns, both on average.
 
     What a player does is the mean over his buckets' rows, each by its weight.
@@ -116,16 +116,12 @@ def mean_values(game: Game, strategy: RowSource) -> npt.NDArray[np.float64]:
     return found
 
 
-def mean_play(game: Game, strategy: RowSource) -> list[npt.NDArray[np.float64]]:
+def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
     """[slots] of each block: the mean over buckets of what is played, by each row's weight; uniform without any."""
     found = []
-    for block in range(strategy.blocks):
-        starts = row_starts(game, block)
-        rows, sums = strategy.rows(block), np.zeros(int(starts[-1]))
-        counts = np.diff(starts)
-        weight: npt.NDArray[np.floating] | None = rows.weight
-        if weight is None and not rows.sums and isinstance(strategy, Strategy):
-            weight = strategy.weight[block]
+    for block, rows in enumerate(strategy.blocks):
+        starts, weight = row_starts(game, block), rows.weight
+        sums, counts = np.zeros(int(starts[-1])), np.diff(starts)
         for bucket in range(len(rows.cells)):  # one at a time: tables may be larger than memory
             cells = np.asarray(rows.cells[bucket, : len(sums)], np.float64)
             sums += cells if weight is None else cells * np.repeat(weight[bucket], counts)

@@ -20,7 +20,7 @@ from mccfr.cards.dealt import Board, DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.intervals import ratio95
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -44,7 +44,7 @@ class Below:
     cards_to_come  board cards that are dealt behind it
     """
 
-    def __init__(self, source: PolicySource, dealing: DealtCards, node: int) -> None:
+    def __init__(self, source: Behaviour, dealing: DealtCards, node: int) -> None:
         """`dealing` is that of the source's cards; `ValueError` for a node where nobody decides."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
@@ -137,7 +137,7 @@ class Below:
                 block = 2 * street + player
                 table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
                 for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
-                    found = self._source.range_probabilities(int(self._nodes[node]), known)
+                    found = self._source.rows(int(self._nodes[node]), known)[0]
                     slot = int(tree.arrays.slot[node])
                     table[slot : slot + found.shape[1]] = found.T
                 tables.append(table)
@@ -254,7 +254,7 @@ class StreetStartValues(NamedTuple):
 
 
 def root_values(
-    source: PolicySource,
+    source: Behaviour,
     boards: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -301,7 +301,7 @@ def root_values(
     return found, listed
 
 
-def _roots(source: PolicySource, dealing: DealtCards) -> list[Below]:
+def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
     """The decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
@@ -319,7 +319,7 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: PolicySource, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
+def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
     """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
     tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -329,7 +329,7 @@ def _reaches(source: PolicySource, dealing: DealtCards, path: Sequence[Board]) -
     }
     for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
         street, player = divmod(int(tree.arrays.block[node]), 2)
-        rows = source.range_probabilities(node, buckets[street, player])
+        rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
             if tree.arrays.kind[child] == DECISION:
                 found[child] = found[node].copy()

@@ -26,14 +26,14 @@ import numpy.typing as npt
 
 from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
 from mccfr.evaluation.same_game import check_same_game, same_tree
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, by_strength, seated
 from mccfr.tables.row_tables import near_rows, row_tables
-from mccfr.tables.strategy import Rows, row_starts
+from mccfr.tables.strategy import BlockRows, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
@@ -58,8 +58,8 @@ class HeadToHeadResult:
 
 
 def head_to_head(
-    one: Side,
-    other: Side,
+    one: Profile,
+    other: Profile,
     boards: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -108,11 +108,11 @@ class _Meetings(Units):
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 
 
-def check_strategy(side: Side) -> None:
+def check_strategy(side: Profile) -> None:
     """Raise `ValueError` unless a side's tables are those of its game."""
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
-    blocks = [side.strategy.rows(block) for block in range(side.strategy.blocks)]
+    blocks = side.strategy.blocks
     found = [rows.cells.shape for rows in blocks]
     padded = [
         (shape[0], max(shape[1], width)) if rows.sums else shape
@@ -134,16 +134,16 @@ def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) ->
     return seated(own, others), seated(others, own)
 
 
-def _near_rows(side: Side) -> list[Rows]:
+def _near_rows(side: Profile) -> list[BlockRows]:
     """The rows of each block of a side."""
     blocks = range(2 * side.game.tree.streets)
-    return [near_rows(side.strategy.rows(block), row_starts(side.game, block), _BLOCKS) for block in blocks]
+    return [near_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
 
 
 class SeatedPolicies:
     """Two sides' policies, played against each other on one board after the other, in both seatings."""
 
-    def __init__(self, one: Side, other: Side) -> None:
+    def __init__(self, one: Profile, other: Profile) -> None:
         """Raises `ValueError` where the sides' betting trees differ and meet at too many places (`joint_tree`)."""
         seats = (one, other), (other, one)
         if same_tree(one.game, other.game):
@@ -168,7 +168,7 @@ class SeatedPolicies:
 class _Seating:
     """Who sits where: player 0's side first."""
 
-    def __init__(self, meeting: JointTree, sides: Sequence[Side], rows: Sequence[Sequence[Rows]]) -> None:
+    def __init__(self, meeting: JointTree, sides: Sequence[Profile], rows: Sequence[Sequence[BlockRows]]) -> None:
         """`rows` are those of each block of the two sides, on their own buckets."""
         cards, blocks = sides[0].game.cards, range(len(rows[0]))
         self._trees = street_trees(meeting.tree)

@@ -20,7 +20,6 @@ from mccfr.cards.dealt import Deal
 from mccfr.evaluation.aivat import Aivat, Heuristic
 from mccfr.evaluation.equity import RUN_OUTS, EquityHeuristic
 from mccfr.evaluation.same_game import check_same_game
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
@@ -28,9 +27,10 @@ from mccfr.intervals import ratio95
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.resolving import ResolvingSeat
-from mccfr.play.run_outs import results
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream
 
 LEAST_PAIRS = 100
@@ -52,7 +52,7 @@ class Contender:
 
     name: str
     spec: PlayerSpec
-    side: Side | None = None
+    side: Profile | None = None
 
     def fingerprint(self) -> str:
         """Of the policy and how it is played, or of a program's source."""
@@ -135,7 +135,7 @@ class Match(Units):
             street = played.states[-1].street
             rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
             mean_results = [
-                results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
+                showdown_results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
                 for street in (last, street)
             ]
             chips += played.showdown * mean_results[0]

@@ -12,23 +12,22 @@ import numpy.typing as npt
 
 from mccfr.evaluation.head_to_head import HeadToHeadResult
 from mccfr.evaluation.same_game import check_same_game, same_tree
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
-from mccfr.solvers.deep.asked import OnDeals
 from mccfr.solvers.deep.dealt import Hands, draw_hands
-from mccfr.tables.strategy import RowSource, Strategy
+from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import TERMINAL
 
 _TOGETHER = 256  # deals that networks are asked for at a time
 _SEATINGS = 2
 
 
-def is_on_deals(*sides: Side) -> bool:
+def is_on_deals(*sides: Profile) -> bool:
     """Whether one of some sides can be asked on deals only."""
-    return any(isinstance(side.strategy, OnDeals) for side in sides)
+    return any(side.strategy.on_deals is not None for side in sides)
 
 
 def deal_parts(game: Game, deals: int, seed: int) -> Iterator[Hands]:
@@ -39,8 +38,8 @@ def deal_parts(game: Game, deals: int, seed: int) -> Iterator[Hands]:
 
 
 def head_to_head_on_deals(
-    one: Side,
-    other: Side,
+    one: Profile,
+    other: Profile,
     boards: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -74,14 +73,14 @@ def head_to_head_on_deals(
     return HeadToHeadResult(mean, interval, boards, seed)
 
 
-def on_deals(source: RowSource, hands: Hands) -> Strategy:
+def on_deals(source: Strategy, hands: Hands) -> Strategy:
     """What a strategy plays on deals, whose row k is of deal k.
 
     Raises `ValueError` unless it is of networks, or every hand has the same row.
     """
-    if isinstance(source, OnDeals):
+    if source.on_deals is not None:
         return source.on_deals(hands)
-    tables = [source.rows(block).cells for block in range(source.blocks)]
+    tables = [rows.cells for rows in source.blocks]
     if any(table.size and table.strides[0] for table in tables):
         raise ValueError("networks that are asked on deals meet networks, or a strategy that is the same for all hands")
     weight = tuple(np.zeros((len(hands), 0)) for _ in tables)

@@ -15,21 +15,19 @@ bound, in expectation.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.play.resolving.spot import Spot, hand_rows
 from mccfr.play.resolving.table import Acted, PublicState, Resolver, Settings
 from mccfr.play.resolving.whole import roots
 from mccfr.play.seat import Seat
-from mccfr.policy.source import StrategySource
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
-from mccfr.tables.strategy import Strategy
 from mccfr.trees.lines import put_in_chips
 
 ROOTS = {"river": 12, "turn": 3}
@@ -65,7 +63,7 @@ class ResolvedBoards:
     street  theirs, of the game's
     """
 
-    def __init__(self, side: Side, settings: Settings, seed: int, drawn: int | None = None) -> None:
+    def __init__(self, side: Profile, settings: Settings, seed: int, drawn: int | None = None) -> None:
         """`drawn` decisions that begin the street, for each board and seat; None: `ROOTS`.
 
         Raises `ValueError` for a game that is not whole no-limit hold'em, and settings of the flop.
@@ -77,7 +75,7 @@ class ResolvedBoards:
             )
         self._game, self._strategy, self._seed = side.game, side.strategy, seed
         self._count = drawn or ROOTS[settings.street]
-        self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
+        self._resolver = Resolver(Seat(side), settings)
         self.street = self._resolver.street
         self._dealing = side.game.cards.at_table()
         self._roots = roots(side.game, self.street)

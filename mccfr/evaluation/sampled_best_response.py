@@ -32,16 +32,16 @@ from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.resolved_best_response import ResolvedBoards
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95, units_each
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
 from mccfr.play.resolving.table import Settings
+from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import RESPOND
 from mccfr.tables.row_tables import some_rows
-from mccfr.tables.strategy import RowSource, row_starts
+from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
@@ -74,7 +74,7 @@ class SampledBestResponse:
 
 
 def sampled_best_response(
-    side: Side,
+    side: Profile,
     street: int,
     boards: int | None = None,
     seed: int = 0,
@@ -118,7 +118,7 @@ def sampled_best_response(
     return sample.result(found, played)
 
 
-def _resolved(side: Side, street: int, resolve: Settings | None, seed: int) -> ResolvedBoards | None:
+def _resolved(side: Profile, street: int, resolve: Settings | None, seed: int) -> ResolvedBoards | None:
     if resolve is None:
         return None
     found = ResolvedBoards(side, resolve, seed)
@@ -156,7 +156,7 @@ class _Sample(Units):
     what each way out of the first street is worth to each class of his hands instead of what he wins.
     """
 
-    def __init__(self, side: Side, street: int, resolved: ResolvedBoards | None = None) -> None:
+    def __init__(self, side: Profile, street: int, resolved: ResolvedBoards | None = None) -> None:
         self._resolved = resolved
         self._game, self._strategy, self._street = side.game, side.strategy, street
         self._lies, self.listed, split = _sampled(side.game, street)
@@ -204,7 +204,7 @@ class _Whole(Units):
 
     fields = 3
 
-    def __init__(self, side: Side, street: int) -> None:
+    def __init__(self, side: Profile, street: int) -> None:
         self._game, self._strategy, self._street = side.game, side.strategy, street
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
@@ -222,13 +222,13 @@ def _boards(cards: Cards, street: int) -> int | None:
 
 
 def _board_game(
-    game: Game, strategy: RowSource, street: int, board: int | list[int]
+    game: Game, strategy: Strategy, street: int, board: int | list[int]
 ) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """As `_card_game`, below a board."""
     return _card_game(game, strategy, game.cards.after(street, board))
 
 
-def _card_game(game: Game, strategy: RowSource, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
+def _card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
     tables, buckets = [], []
     for here in range(cards.streets):
@@ -237,7 +237,7 @@ def _card_game(game: Game, strategy: RowSource, cards: ListedCards) -> tuple[Pub
             held, block = cards.bucket[here][player], 2 * here + player
             known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
             numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
-            tables.append(some_rows(strategy.rows(block), row_starts(game, block), known, _BLOCKS))
+            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
         buckets.append(numbered)
     cards = replace(cards, bucket=buckets)
     return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from storage import durable
 from storage.outputs import begins_with, check_output
 
@@ -82,7 +82,7 @@ def play_units(
     effort: Effort = Effort(),
     *,
     what: Mapping[str, Any],
-    sides: Sequence[Side] = (),
+    sides: Sequence[Profile] = (),
     progress: Progress | None = None,
 ) -> npt.NDArray[np.float64]:
     """[count, fields] what units 0 .. count-1 find.

@@ -124,7 +124,7 @@ class Ground(Algorithm):
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`, in float64."""
-        made = make_layout(game, lazy=False, regret_dtype="float64", wide=np.ones(2 * game.tree.streets, np.uint8))
+        made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
         rows = [spec for spec in made.specs if spec.name.startswith("regret")]
         more = [
             ArraySpec(f"{kind}/{spec.name.partition('/')[2]}", spec.shape, "float64", spec.axes)
@@ -134,7 +134,7 @@ class Ground(Algorithm):
         for kind in self.keeps_by_history:
             shape = 1, len(game.tree.arrays.kind)
             more += [ArraySpec(table_name(kind, i), shape, "float64", ("bucket", "node")) for i in (0, 1)]
-        return TableLayout((*made.specs, *more), made.width, made.rows, made.wide)
+        return TableLayout((*made.specs, *more), made.width, made.rows)
 
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
         """As `Algorithm.solver`."""

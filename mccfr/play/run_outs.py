@@ -47,7 +47,7 @@ def win_minus_lose(cards: DealtCards, found: RunOuts, weight: npt.NDArray[np.flo
     return out * (found.factor / len(found.strength))
 
 
-def results(
+def showdown_results(
     cards: DealtCards, hands: tuple[int, int], street: int, board: Board, most: int, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """[K] showdowns of two hands on full boards after a board, all or `most` drawn: +1 player 0 wins, -1, 0."""

@@ -18,7 +18,7 @@ from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
 from mccfr.play.player import Betting, Player, PlayerSpec, State
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.tables.simplified import FOLD, check_threshold, simpler_rows
 
 
@@ -26,7 +26,7 @@ from mccfr.tables.simplified import FOLD, check_threshold, simpler_rows
 class PolicySpec(PlayerSpec):
     """A policy, and how it is to be played: as `Seat` takes it."""
 
-    policy: PolicySource
+    policy: Behaviour
     purify: bool = False
     threshold: float = 0.0
 
@@ -58,7 +58,7 @@ class Seat(Player):
         reading: where in the policy's tree the hand is taken to be
     """
 
-    def __init__(self, policy: PolicySource, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
+    def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
         """Sit down.
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
@@ -136,11 +136,11 @@ class Seat(Player):
         if self._range is None:
             street, player = divmod(int(self.policy.game.tree.arrays.block[node]), 2)
             self._range = self.dealing.bucket_row(street, player, self.dealing.read_board(street, self.cards))
-        return self.policy.range_probabilities(node, self._range)
+        return self.policy.rows(node, self._range)[0]
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """[H, A] what hands of these buckets really do at a decision: as it is written, purified, without the rare."""
-        return self._as_played(node, self.policy.range_probabilities(node, buckets))
+        return self._as_played(node, self.policy.rows(node, buckets)[0])
 
     @cached_property
     def dealing(self) -> DealtCards:

@@ -16,7 +16,7 @@ from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.play.player import Betting, PlayerSpec, Program
-from mccfr.play.run_outs import results
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.table import PlayedHand, play_hand
 
 HELP = """\
@@ -224,7 +224,7 @@ def _ended(dealing: DealtCards, deal: Deal, played: PlayedHand, position: int) -
     chips, last = played.fixed, dealing.streets - 1
     street = last if played.showdown else played.states[-1].street
     if played.showdown:
-        result = results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
+        result = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
         chips += played.showdown * float(result[0])
     first, second = (dealing.hand_text(hand) for hand in deal.hands)
     board = dealing.board_text(street, deal.boards[street])

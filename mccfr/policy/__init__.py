@@ -1,7 +1,7 @@
 """Policies: the normalised, quantised average strategy as a directory of flat arrays, written, checked and read."""
 
+from mccfr.policy.profile import Behaviour, Profile
 from mccfr.policy.read import Policy, verify_policy
-from mccfr.policy.source import PolicySource, StrategySource
 from mccfr.policy.write import is_policy, write_policy
 
-__all__ = ["Policy", "PolicySource", "StrategySource", "is_policy", "verify_policy", "write_policy"]
+__all__ = ["Behaviour", "Policy", "Profile", "is_policy", "verify_policy", "write_policy"]

@@ -6,8 +6,8 @@ import numpy as np
 
 from abstraction.cards import combo_text
 from mccfr.cards.deck import class_text
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import answer_head, query
-from mccfr.policy.source import StrategySource
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import NO_CARD
 from mccfr.solvers.deep.dealt_cfr import is_dealt
@@ -26,7 +26,7 @@ def query_networks(
     if is_dealt(asked.game):
         answer = _dealt(asked, line, hand, board, seed)
     else:
-        answer = query(StrategySource(asked.game, asked.strategy(seed)), line, hand, board)
+        answer = query(Profile(asked.game, asked.strategy(seed)), line, hand, board)
     player = answer["player"]
     if seed is None:
         return {**answer, "networks": asked.count(player)}
@@ -56,7 +56,7 @@ def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: i
         raise ValueError(f"hand {hand!r} means several hands on the board {board}: give both suits")
     if hand is not None:
         cards = cards[:1]
-    shares, weights = asked.at(node, cards, seed)
+    shares, weights = asked.rows(node, cards, seed)
     if hand is None:
         return {
             **answer,

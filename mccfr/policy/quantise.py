@@ -61,13 +61,3 @@ def quantise(probability: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
     if worst > _SUM_TOLERANCE:
         raise ValueError(f"the strategy has a row whose probabilities are off 1 by {worst:g}; every row must sum to 1")
     return out.astype(dtype, copy=False)
-
-
-def dequantise(
-    shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """[buckets, slots] probabilities of shares, uniform in the rows whose `weight` [buckets, rows] is 0."""
-    counts = np.diff(starts)
-    never = np.repeat(np.asarray(weight) == 0, counts, axis=1)
-    uniform = np.repeat(1.0 / counts, counts)
-    return np.where(never, uniform, shares / float(TOTALS[shares.dtype.name]))

@@ -2,19 +2,21 @@
 
 from typing import Any
 
+import numpy as np
+
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import Translation
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
 
-def query(source: PolicySource, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
+def query(source: Behaviour, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
     """The strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
-    source  a `Policy`, or `StrategySource(game, strategy)`
+    source  a `Policy`, or `Profile(game, strategy)`
     line    as `mccfr.trees.lines` reads it
     hand    one hand; None: every hand of the player's range (games without cards need none)
     board   all board cards, or those dealt after the board that the game begins with; needed where there are several
@@ -46,10 +48,11 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     if hand:
         return {**answer, **_fill(actions, source, node, cards.hand_bucket(street, player, hand, board))}
     buckets = cards.hand_buckets(street, player, board)
+    shares, weights = source.rows(node, np.array(list(buckets.values()), np.int64))
     return {
         **answer,
-        "hands": {name: source.probabilities(node, bucket).tolist() for name, bucket in buckets.items()},
-        "unreached": [name for name, bucket in buckets.items() if source.weight(node, bucket) == 0],
+        "hands": dict(zip(buckets, shares.tolist(), strict=True)),
+        "unreached": [name for name, weight in zip(buckets, weights.tolist(), strict=True) if weight == 0],
     }
 
 
@@ -70,7 +73,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
     }
 
 
-def _translated(source: PolicySource, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
+def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """The answer to a legal line that is not in the tree."""
     game = source.game
     assert game.real_rules is not None
@@ -128,7 +131,7 @@ def _to_chips(state: BettingState, action: str) -> float:
     return state.to_call if action == "c" else float(action[1:])
 
 
-def _fill(actions: list[dict[str, Any]], source: PolicySource, node: int, bucket: int) -> dict[str, bool]:
+def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: int) -> dict[str, bool]:
     """Add probability and weight to the actions, in place; the flag beside them."""
     weight = source.weight(node, bucket)
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):

@@ -13,13 +13,12 @@ from mccfr.games.game import Game
 from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
-from mccfr.policy.quantise import dequantise
+from mccfr.policy.profile import Behaviour, place
 from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
-from mccfr.policy.source import place
 from mccfr.policy.values import read_values
-from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, row_starts
+from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.trees.lines import all_lines
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
@@ -31,7 +30,7 @@ _LINES_FILE = f"{LINES}.json"
 _SUM_TOLERANCE = 1e-9
 
 
-class Policy:
+class Policy(Behaviour):
     """An open policy directory.  Tables stay on the disk and are mapped; the game is in memory.
 
     Attributes:
@@ -140,10 +139,7 @@ class Policy:
         self._compared[block][bucket] = 1
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """[A] probability of each action of a decision, in the order of the node's children; uniform at weight 0.
-
-        Raises `ValueError` for a node that is no decision or an unknown bucket, `OSError` for a damaged row.
-        """
+        """As `Behaviour.probabilities`; `OSError` for a damaged row."""
         block, row, slot, count = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -154,26 +150,26 @@ class Policy:
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
         return np.array(shares) / self._total
 
-    def range_probabilities(self, node: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-        """[n, A] what hands with the buckets [n] play at a decision, all at once; raises as `probabilities`.
-
-        A bucket below 0 stands for a hand that cannot be: its row is 0.
-        """
-        known = np.maximum(buckets, 0)
+    def rows(
+        self, node: int, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """As `Behaviour.rows`; `OSError` for a damaged row."""
+        known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = self._place(node, int(known.max(initial=0)))
         if not self._checked:
             for bucket in np.unique(known).tolist():
                 if not self._compared[block][bucket]:
                     self._check_row(block, bucket)
         found = self._shares[block][:, slot : slot + count].take(known, axis=0) / self._total
-        found[self._weights[block][:, row].take(known) == 0] = 1 / count
+        weight = self._weights[block][:, row].take(known).astype(np.float64)
+        found[weight == 0] = 1 / count
         if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
-        found[buckets < 0] = 0
-        return found
+        found[dead], weight[dead] = 0, 0
+        return found, weight
 
     def weight(self, node: int, bucket: int) -> float:
-        """Accumulated weight behind a row, in float32; 0: never reached.  Raises as `probabilities`."""
+        """As `Behaviour.weight`, in float32; `OSError` for a damaged row."""
         block, row, _, _ = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -198,11 +194,8 @@ class Policy:
                     table.whole()
             self._require_rows()
             self._checked = True
-        return StoredStrategy(
-            [Rows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)],
-            lambda block: dequantise(self._shares[block], self._weights[block], row_starts(self.game, block)),
-            lambda block: np.asarray(self._weights[block], np.float64),
-        )
+        blocks = [BlockRows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)]
+        return Strategy.stored(self.game, blocks)
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

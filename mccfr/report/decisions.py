@@ -67,7 +67,7 @@ def row(
     player = int(arrays.player[node])
     bucket = cards.boards[place.board].bucket[player]
     hands = np.flatnonzero((bucket >= 0) & (cards.reach[player] > 0)).astype(np.int64)
-    return hands, *strategy.read(block, int(arrays.row[node]), slice(slot, slot + count), bucket[hands])
+    return hands, *strategy.blocks[block].rows(int(arrays.row[node]), slice(slot, slot + count), bucket[hands])
 
 
 def _following(game: Game, strategy: Strategy, cards: ShownCards, place: BoardDecision) -> Iterator[BoardDecision]:

@@ -1,5 +1,6 @@
 """What average strategies a run has, and what it takes to make them: `Averages`, which an algorithm gives."""
 
+from functools import partial
 from typing import Any
 
 from mccfr.games.game import Game
@@ -33,7 +34,7 @@ class Averages:
         del iterations
         if name is not None:
             raise ValueError(f"average = {name!r}: the run has one average strategy, of its sums; leave the name out")
-        return average_strategy(game, tables, self._schedule.at(nodes))
+        return average_strategy(game, tables, partial(self._schedule.faded, nodes=nodes))
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
         """The networks behind one of `names` (None: the first), as a `mccfr.solvers.deep.asked.Asked`."""

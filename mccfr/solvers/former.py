@@ -5,7 +5,7 @@ of external sampling.
 """
 
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share
 from mccfr.tables.layout import TableSet
 

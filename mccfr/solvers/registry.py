@@ -14,8 +14,8 @@ from mccfr.solvers.former import FormerSampling
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
-    "external-sampling": "mccfr.solvers.external:ExternalSampling",
-    "outcome-sampling": "mccfr.solvers.outcome:OutcomeSampling",
+    "external-sampling": "mccfr.solvers.sampling.external.algorithm:ExternalSampling",
+    "outcome-sampling": "mccfr.solvers.sampling.outcome.algorithm:OutcomeSampling",
     "public-chance-sampling": "mccfr.solvers.public.public_chance.algorithm:PublicChance",
     "cfr": "mccfr.solvers.full_width:FullWidth",
     "cfr-br": "mccfr.solvers.public.cfr_br:CfrBestResponse",

@@ -5,15 +5,12 @@ order that suits eight lanes, so sums here look more roundabout than they need t
 tables, strategies and values may be float32 or float64.
 """
 
-from math import exp
-
 import numpy as np
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit
-from mccfr.rounding import added, lane_bits, rounded
+from mccfr.rounding import added, lane_bits
 
 _LANES = 8
-_SHORT_GAP = 16  # period ends whose factors are multiplied one by one
 
 
 @intrinsic
@@ -161,13 +158,6 @@ def add(sums, start, actions, sigma, place, weight, word):
 
 
 @njit
-def discount_sums(sums, start, actions, keep, word):
-    """sums[start:start+actions] *= keep, in place; `word` as in `add`, and another one."""
-    for a in range(actions):
-        sums[start + a] = rounded(sums, keep * np.float64(sums[start + a]), lane_bits(word, a))
-
-
-@njit
 def update(regret, start, actions, value, first, total, weight):
     """regret[start:start+actions] += weight · (value[first:...] - total), in place."""
     factor = as_element(regret, weight)
@@ -191,36 +181,3 @@ def update_sampled(regret, start, actions, action, worth, here, weight):
     for a in range(actions):
         gain = as_element(regret, worth if a == action else 0.0) - as_element(regret, here)
         regret[start + a] += gain * factor
-
-
-@part_njit
-def gap_factor(factors, seen, ends):
-    """Product of the factors of period ends seen+1 .. ends: directly over a short gap, else by logarithms."""
-    if ends - seen > _SHORT_GAP:
-        return exp(factors[1, ends] - factors[1, seen])
-    product = 1.0
-    for end in range(seen + 1, ends + 1):
-        product *= factors[0, end]
-    return product
-
-
-@njit
-def discount_regrets(regret, start, actions, stamps, stamp, ends, positive_factors, negative_factors):
-    """Bring a regret row forward to `ends` period ends: factors of those since its stamp, by sign, in place."""
-    seen = np.int64(stamps[stamp])
-    if seen < ends:  # another worker may be a period ahead
-        positive = as_element(regret, gap_factor(positive_factors, seen, ends))
-        negative = as_element(regret, gap_factor(negative_factors, seen, ends))
-        for a in range(actions):
-            regret[start + a] *= positive if regret[start + a] > 0 else negative
-        stamps[stamp] = ends
-
-
-@njit
-def sum_discount(stamps, stamp, ends, sum_factors):
-    """Factor that brings a strategy-sum row forward to `ends` period ends, for `add`; its stamp is set in place."""
-    seen = np.int64(stamps[stamp])
-    if seen >= ends:  # another worker may be a period ahead
-        return 1.0
-    stamps[stamp] = ends
-    return gap_factor(sum_factors, seen, ends)

@@ -11,7 +11,6 @@ to hand, and where nothing else moves, that noise is all there is to overcome.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,12 @@ from mccfr.config.games import GameConfig
 from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.external import ExternalSampling, ExternalSolver
 from mccfr.solvers.public.public_chance.algorithm import PublicChance, PublicChanceSolver
+from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout, private_tables
+from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows
-from mccfr.tables.strategy import Rows, RowSource
+from mccfr.tables.strategy import BlockRows, Strategy
 
 PUBLIC, EXTERNAL = "public-chance-sampling", "external-sampling"
 SAMPLERS = (PUBLIC, EXTERNAL)
@@ -72,14 +71,14 @@ def responder_layout(sampler: str, game: Game) -> TableLayout:
     """Tables of a responder and his opponent; nobody needs the average of either, and one sampler keeps no sums."""
     if sampler == PUBLIC:
         return PublicChance(Config(game=GameConfig(), solver=PublicChanceConfig())).layout(game)
-    return make_layout(game, lazy=False, wide=np.full(2 * game.tree.streets, NO_SUMS, np.uint8))
+    return make_layout(game, summed_streets=0)
 
 
 def responder_tables(
     sampler: str,
     game: Game,
     seat: int,
-    strategy: RowSource,
+    strategy: Strategy,
     starts: Sequence[npt.NDArray[np.int64]],
     allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros,
 ) -> TableSet:
@@ -97,27 +96,13 @@ def responder_tables(
         for first in range(0, buckets, _AT_A_TIME):
             some = np.arange(first, min(first + _AT_A_TIME, buckets), dtype=np.int32)
             assert cells is not None
-            cells[some, : starts[block][-1]] = some_rows(strategy.rows(block), starts[block], some, _BLOCKS).T
+            cells[some, : starts[block][-1]] = some_rows(strategy.blocks[block], starts[block], some, _BLOCKS).T
     return tables
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """What responders do, as a strategy (`RowSource`): what stands in each row is normalised, no row at all is uniform.
-
-    cells  [B] of each block [buckets, slots] float32, not negative
-    """
-
-    cells: Sequence[npt.NDArray[np.float32]]
-
-    @property
-    def blocks(self) -> int:
-        """As `RowSource.blocks`."""
-        return len(self.cells)
-
-    def rows(self, block: int) -> Rows:
-        """As `RowSource.rows`."""
-        return Rows(self.cells[block], sums=True)
+def learnt_strategy(game: Game, cells: Sequence[npt.NDArray[np.float32]]) -> Strategy:
+    """What responders do, by cells [buckets, slots] of each block: normalised, and a row of zeros uniform."""
+    return Strategy.stored(game, [BlockRows(table, sums=True) for table in cells])
 
 
 def matched(regrets: npt.NDArray[np.float32], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:

@@ -22,13 +22,15 @@ from mccfr.tables.narrow import is_narrow
 class WorkerState:
     """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
 
-    Of a stratum also what rounding has left it of its share of the iterations so far.
+    Of a stratum also what rounding has left it of its share of the iterations so far; of the worker that sweeps tables
+    the period ends for which it has.
     """
 
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
     due: int = 0
+    ends: int = 0
 
 
 @dataclass
@@ -67,7 +69,12 @@ def former_problem(config: Config) -> str | None:
     former = config.solver.former or config.tables.former
     if former is None:
         return None
-    trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
+    return last_trained(former)
+
+
+def last_trained(what: str) -> str:
+    """The sentence that refuses to go on with something."""
+    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
     return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
@@ -142,7 +149,6 @@ class Algorithm(ABC):
         tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
         checks = [
             ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
-            ("tables.strategy_sums", tables.strategy_sums == "all", f"'all' {whose}"),
             ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
             ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
         ]
@@ -156,7 +162,7 @@ class Algorithm(ABC):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """The tables of a run.
 
-        wide  [B] which blocks keep sums in float64, as a run's manifest has it; None: as a new run would
+        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
         Raises `ValueError` where the algorithm does not suit the game.
         """
 

@@ -16,7 +16,7 @@ cost nothing (docs/server.md).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from math import cbrt, ceil, frexp, isfinite, ldexp
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, table_name
 from mccfr.tables.narrow import is_narrow, narrowed, numbers
@@ -34,7 +34,7 @@ from mccfr.tables.strategy import row_starts
 from storage.schema import ArraySpec
 
 FIRST_STREET = "/street0/"
-"""In the names of tables that all strata share, and of their stamps."""
+"""In the names of tables that all strata share."""
 LEAST_VISITS = 2.0
 """Visits of the most visited first-street row in an interval: so many, or `run.interval` times the cube root of those
 before it if that is more."""
@@ -60,20 +60,18 @@ def first_street_names(game: Game) -> list[str]:
     return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
 
 
-def with_copies(layout: TableLayout, regret_dtype: str) -> TableLayout:
-    """What a stratum is trained on: the first street, ahead of all others, as a copy in the kernels' dtype."""
+def with_copies(layout: TableLayout) -> TableLayout:
+    """What a stratum is trained on: the first street, ahead of all others, as a copy in the dtypes of the others."""
+    later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
+    dtypes = {spec.name.partition("/")[0]: spec.dtype for spec in later}
     copies = []
     for spec in (spec for spec in layout.specs if FIRST_STREET in spec.name):
-        if not spec.name.startswith("regret/"):
-            copies.append(spec)
-            continue
-        copies.append(msgspec.structs.replace(spec, dtype=regret_dtype))
-        if is_narrow(regret_dtype):
-            block = int(spec.name[-1])
+        kind, block = spec.name.partition("/")[0], int(spec.name[-1])
+        copies.append(msgspec.structs.replace(spec, dtype=dtypes[kind]))
+        if is_narrow(dtypes[kind]):
             shape = (spec.shape[0], int(layout.rows[block]))
-            copies.append(ArraySpec(table_name("regret_scale", block), shape, "uint8", ("bucket", "row")))
-    later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
-    return TableLayout((*copies, *later), layout.width, layout.rows, layout.wide)
+            copies.append(ArraySpec(table_name(f"{kind}_scale", block), shape, "uint8", ("bucket", "row")))
+    return TableLayout((*copies, *later), layout.width, layout.rows)
 
 
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
@@ -160,7 +158,6 @@ class StratumWorker:
         for name in self._parts.names:
             self._copy(name)
             begun[name] = self._numbers(name)
-        self._stamp(interval.nodes)
         self.solver.run_stratum(stratum, state, interval.nodes, quota)
         fits = True
         for name in self._parts.names:
@@ -173,12 +170,14 @@ class StratumWorker:
         return fits
 
     def _copy(self, name: str) -> None:
-        """Fill a copy from the totals, cells of 16 bits with those nearest to them.
+        """Fill a copy of regrets from the totals, cells of 16 bits with those nearest to them; sums begin with 0.
 
         They need no more: what is rounded away stays in the totals, and what kernels change is right on average.
         """
         copy: npt.NDArray[Any] = self.tables[name]
-        if is_narrow(copy.dtype.name):
+        if name.startswith("strategy_sum/"):
+            copy[...] = 0
+        elif is_narrow(copy.dtype.name):
             copy[...], self._scales(name)[...] = narrowed(self._totals[name].astype(np.float64), self._starts[name])
         else:
             np.copyto(copy, self._totals[name], casting="same_kind")
@@ -193,27 +192,17 @@ class StratumWorker:
         kind, _, place = name.partition("/")
         return self.tables[f"{kind}_scale/{place}"]
 
-    def _stamp(self, nodes: int) -> None:
-        """Discounts of the first street are applied at barriers: for the kernels all its rows are up to date."""
-        if self._algorithm.schedule.lazy:
-            ends = self._algorithm.schedule.at(nodes).ends
-            for name in self._parts.names:
-                kind, _, place = name.partition("/")
-                self.tables[f"{kind}_stamp/{place}"][...] = ends
-
 
 @dataclass
 class Barrier:
     """The totals of the first street, and when intervals begin and end.
 
     totals  first-street tables in float64, changed in place at each barrier
-    stamps  where discounting is lazy, the first street's: how many period ends the totals have seen
     """
 
     game: Game
     algorithm: SampledAlgorithm
     totals: Mapping[str, npt.NDArray[np.float64]]
-    stamps: Mapping[str, npt.NDArray[np.uint32]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert self.game.strata is not None
@@ -242,14 +231,6 @@ class Barrier:
         _, exponent = frexp(max(schedule.weight(nodes) * self._span, schedule.sum_weight(nodes)) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
-    def end(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
-        """Add the changes of all strata [cells] to the totals, then floors and the discounts of periods that are over.
-
-        nodes  touched by all strata at the end of the interval
-        """
-        self.add(interval, changes)
-        self.discount(interval.nodes, nodes)
-
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
         """Add changes [cells] of an interval to the totals, which keep above the floor of pruning."""
         floor = self.algorithm.first_floor(interval.nodes)
@@ -258,19 +239,3 @@ class Barrier:
             total += self.parts.of(changes, name).reshape(total.shape) / interval.scale
             if name.startswith("regret/") and isfinite(floor):
                 np.maximum(total, floor, out=total)
-
-    def discount(self, before: int, now: int) -> None:
-        """Bring totals over the ends of periods between two counts of nodes, and note it in their stamps."""
-        schedule = self.algorithm.schedule
-        if not schedule.lazy:
-            return
-        known, first = schedule.at(now), schedule.at(before).ends
-        for end in range(first + 1, known.ends + 1):
-            for name in self.parts.names:
-                total = self.totals[name]
-                if name.startswith("regret/"):
-                    total *= np.where(total > 0, known.positive_factors[0, end], known.negative_factors[0, end])
-                else:
-                    total *= known.sum_factors[0, end]
-        for stamps in self.stamps.values():
-            stamps[...] = known.ends

@@ -119,12 +119,10 @@ class Turns:
         self._left = [(self._barrier.interval(self.position.nodes, max(1, sum(part))), part) for part in parts]
         self._under_way = True
 
-    def end(self, nodes: int) -> bool:
-        """Note that an interval was trained and added, `nodes` touched by all strata; whether its turn is over."""
+    def end(self) -> bool:
+        """Note that an interval was trained and added; whether its turn is over."""
         if self._left:
             return False
         began = self.position
         self.position, self._under_way = Position(began.turns + 1, began.nodes), False
-        if self.between_cycles:
-            self._barrier.discount(began.nodes, nodes)
         return True

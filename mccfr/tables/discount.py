@@ -3,10 +3,7 @@
 A period is `period_nodes` nodes over all workers. `linear` multiplies all that is accumulated by n/(n+1) after period
 n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
 swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^α/(n^α+1),
-negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n. A regret's sign cannot change while its
-row is not touched, so a row is brought up to date when it is next updated: a stamp counts the period ends it has seen,
-and the product over the gap comes from sums of logarithms (plain prefix products underflow: with β = 0 after 1,075
-periods).
+negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n: tables are swept (`mccfr.solvers.sweep`).
 
 Strategy sums weigh what regrets weigh, or period n counts n^averaging_power in them, whatever is done with regrets and
 however long: as in CFR+ and DCFR, where the average forgets early strategies sooner than the regrets do.
@@ -18,28 +15,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-_LOG_ZERO = -800.0  # exp of it is 0 in float64; a factor of exactly 0, kept finite so that differences stay defined
-
 
 class Discount(NamedTuple):
-    """What a kernel needs for one period.
-
-    weight      float64  factor of every new update of regrets
-    sum_weight  float64  and of strategy sums
-    lazy    int64    1: rows carry stamps and are discounted when updated
-    ends    int64    period ends so far that discount
-    positive_factors, negative_factors, sum_factors  [2, P] float64
-            row 0: the factor of period end 1, 2, .. P-1 for positive regrets, negative regrets, strategy sums
-            row 1: sums of their logarithms up to that end; column 0 of both stands for no period end
-    """
+    """Factors of every new update of regrets, and of strategy sums, in one period: float64."""
 
     weight: float
     sum_weight: float
-    lazy: int
-    ends: int
-    positive_factors: npt.NDArray[np.float64]
-    negative_factors: npt.NDArray[np.float64]
-    sum_factors: npt.NDArray[np.float64]
+
+
+class Factors(NamedTuple):
+    """What a sweep multiplies with: float64."""
+
+    positive: float
+    negative: float
+    sums: float
 
 
 @dataclass(frozen=True)
@@ -55,8 +44,8 @@ class Schedule:
     averaging_power: float | None = None  # of strategy sums, to the end; None: they weigh what regrets weigh
 
     @property
-    def lazy(self) -> bool:
-        """Whether rows need stamps."""
+    def sweeps(self) -> bool:
+        """Whether tables are multiplied at the ends of periods."""
         return self.kind == "dcfr"
 
     def period(self, nodes: int) -> int:
@@ -88,28 +77,30 @@ class Schedule:
             return self.weight(nodes)
         return float(self.period(nodes)) ** self.averaging_power
 
-    def at(self, nodes: int, known: Discount | None = None) -> Discount:
-        """The kernels' form at a node count; the tables of `known` are used again where they reach far enough."""
-        ends = self.effective_period(nodes) - 1
-        if known is not None and known.sum_factors.shape[1] > ends:
-            ends = ends if self.lazy else 0
-            return known._replace(weight=self.weight(nodes), sum_weight=self.sum_weight(nodes), ends=ends)
-        factors = np.ones((3, 2, 1)) if not self.lazy else self._factors(2 * ends + 64)
-        return Discount(self.weight(nodes), self.sum_weight(nodes), int(self.lazy), ends if self.lazy else 0, *factors)
+    def at(self, nodes: int) -> Discount:
+        """The kernels' form at a node count."""
+        return Discount(self.weight(nodes), self.sum_weight(nodes))
 
-    def _factors(self, count: int) -> npt.NDArray[np.float64]:
-        """[3, 2, count+1]: factors and their log sums for positive regrets, negative regrets and strategy sums."""
-        n = np.arange(1, count + 1, dtype=np.float64)
-        found = np.zeros((3, 2, count + 1))
-        found[:, 0] = 1.0
-        for kind, exponent in ((0, self.alpha), (1, self.beta)):
-            if exponent == np.inf:
-                continue  # no discount: factor 1
-            # log(n^x / (n^x + 1)) = -log(1 + n^-x); x = -infinity: factor 0, also after period 1
-            zero = exponent == -np.inf
-            term = np.full(count, _LOG_ZERO) if zero else -np.logaddexp(0.0, -exponent * np.log(n))
-            found[kind, 0, 1:] = 0.0 if zero else 1 / (1 + n**-exponent)
-            found[kind, 1, 1:] = np.cumsum(np.maximum(term, _LOG_ZERO))
-        found[2, 0, 1:] = (n / (n + 1)) ** self.gamma
-        found[2, 1, 1:] = np.cumsum(self.gamma * np.log(n / (n + 1)))
-        return found
+    def ends(self, nodes: int) -> int:
+        """Period ends so far at which tables are swept."""
+        return self.effective_period(nodes) - 1 if self.sweeps else 0
+
+    def factors(self, first: int, last: int) -> Factors:
+        """Of one sweep for the period ends first+1 .. last."""
+        n = np.arange(first + 1, last + 1, dtype=np.float64)
+        share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
+        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
+
+    def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
+        """What is left at a node count of strategy sums that were last discounted at the period ends `stamps`.
+
+        Former versions brought a row of `dcfr` up to date when it was next updated, and kept stamps beside it.
+        """
+        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
+
+
+def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
+    """n^x / (n^x + 1); 1 where x is infinite, and 0 where it is minus that."""
+    if np.isinf(exponent):
+        return np.full(len(n), float(exponent > 0))
+    return np.asarray(1 / (1 + n**-exponent), np.float64)

@@ -2,8 +2,7 @@
 
 `regret` and `strategy_sum` are arrays [bucket, slot] for each street and player (a *block*: 2·street + player), bucket
 first, so that all rows of one hand on one street lie together: measured 1.3 to 2 times faster than node first.  A
-bucket's cells are padded to a cache line.  Lazy discounting adds stamps [bucket, row]: how many period ends a row has
-seen.
+bucket's cells are padded to a cache line.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,43 +19,37 @@ from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
 
-NO_SUMS = 3
-"""In `TableArrays.wide`: a block without strategy sums.  (1 + it) & 3 is 0, which spares outcome sampling a branch."""
+NO_SUMS = -(2**62)
+"""In `TableArrays.sum_base`: a block without strategy sums."""
 
 SLOT_FIRST = ("slot", "bucket")
 ROW_FIRST = ("row", "bucket")
 """Axes of full-width tables: hands of a slot lie together."""
 
+_KINDS = ("regret", "strategy_sum")
+
 
 class TableArrays(NamedTuple):
     """Tables as kernels take them.  B blocks; `*_base` are element offsets of each block in the flat array.
 
-    regret      [.] float32 or float64  all regret tables in one flat array; or int16 cells (`mccfr.tables.narrow`)
-    narrow_sum  [.] float32             strategy sums of the blocks that keep them in float32, or in int16
-    wide_sum    [.] float64             strategy sums of the other blocks
-    stamp       [.] uint32              stamps of both kinds; untouched unless discounting is lazy
-    regret_base, sum_base, regret_stamp_base, sum_stamp_base  [B] int64
-    width       [B] int64               cells from one bucket to the next
-    rows        [B] int64               stamps from one bucket to the next
-    wide        [B] uint8               1: the block's sums are in wide_sum, 0: in narrow_sum, NO_SUMS: it keeps none
-    scale       [.] uint8               scales of rows of 16-bit cells, if they have any
+    regret        [.] float32 or float64  all regret tables in one flat array; or int16 cells (`mccfr.tables.narrow`)
+    strategy_sum  [.]                     the same of strategy sums
+    regret_base, sum_base  [B] int64      NO_SUMS where a block keeps none
+    width         [B] int64               cells from one bucket to the next
+    scale         [.] uint8               scales of rows of int16 cells, of both kinds of tables
     regret_scale_base, sum_scale_base  [B] int64
+    rows          [B] int64               scales from one bucket to the next
     """
 
     regret: npt.NDArray[np.floating]
-    narrow_sum: npt.NDArray[np.float32]
-    wide_sum: npt.NDArray[np.float64]
-    stamp: npt.NDArray[np.uint32]
+    strategy_sum: npt.NDArray[np.floating]
     regret_base: npt.NDArray[np.int64]
     sum_base: npt.NDArray[np.int64]
-    regret_stamp_base: npt.NDArray[np.int64]
-    sum_stamp_base: npt.NDArray[np.int64]
     width: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    wide: npt.NDArray[np.uint8]
     scale: npt.NDArray[np.uint8]
     regret_scale_base: npt.NDArray[np.int64]
     sum_scale_base: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -66,7 +59,6 @@ class TableLayout:
     specs: tuple[ArraySpec, ...]
     width: npt.NDArray[np.int64]  # [B]
     rows: npt.NDArray[np.int64]  # [B]
-    wide: npt.NDArray[np.uint8]  # [B]
 
     @property
     def nbytes(self) -> int:
@@ -79,48 +71,33 @@ def table_name(kind: str, block: int) -> str:
     return f"{kind}/street{block // 2}/player{block % 2}"
 
 
-def sum_forms(blocks: int, sum_dtype: str) -> npt.NDArray[np.uint8]:
-    """[blocks] which blocks keep their strategy sums in float64: all of them, or with "auto" and "float32" none.
-
-    Sums in float32 are as good as they need to be at any length, because they are rounded stochastically
-    (`mccfr.rounding`), and take half the memory.
-    """
-    return np.full(blocks, sum_dtype == "float64", np.uint8)
-
-
 def make_layout(
     game: Game,
     *,
-    lazy: bool,
     regret_dtype: str = "float32",
-    wide: npt.NDArray[np.uint8] | None = None,
-    first_regrets: str | None = None,
     sum_dtype: str = "float32",
+    summed_streets: int | None = None,
+    first_dtype: str | None = None,
 ) -> TableLayout:
     """Schema of the tables of `game`; dtypes may be int16 as well (`mccfr.tables.narrow`).
 
-    lazy           with stamps
-    sum_dtype      of the sums that are not in float64
-    wide           [B] where sums are in float64, or NO_SUMS; None: nowhere
-    first_regrets  dtype of the first street's regrets, if it is another one
+    summed_streets  first streets that keep strategy sums; None: all
+    first_dtype     of the tables of the first street, if it is another one
     """
     buckets, rows = game.buckets, game.tree.row_count
     width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line, of 16 bits half a one
-    wide = sum_forms(len(rows), "auto") if wide is None else wide
     specs = []
     for block in map(int, np.flatnonzero(rows)):
-        shape, stamps = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
-        kinds = {"regret": first_regrets or regret_dtype if block < 2 else regret_dtype}
-        if wide[block] != NO_SUMS:
-            kinds["strategy_sum"] = "float64" if wide[block] else sum_dtype
-        for kind, dtype in kinds.items():
+        shape, scales = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
+        kinds = {"regret": regret_dtype}
+        if summed_streets is None or block // 2 < summed_streets:
+            kinds["strategy_sum"] = sum_dtype
+        for kind, chosen in kinds.items():
+            dtype = first_dtype if first_dtype is not None and block < 2 else chosen
             specs.append(ArraySpec(table_name(kind, block), shape, stored_dtype(dtype), ("bucket", "slot")))
             if is_narrow(dtype):
-                specs.append(ArraySpec(table_name(f"{kind}_scale", block), stamps, "uint8", ("bucket", "row")))
-        if lazy:
-            names = [table_name(f"{kind}_stamp", block) for kind in kinds]
-            specs += [ArraySpec(name, stamps, "uint32", ("bucket", "row")) for name in names]
-    return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
+                specs.append(ArraySpec(table_name(f"{kind}_scale", block), scales, "uint8", ("bucket", "row")))
+    return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64))
 
 
 class TableSet(Mapping[str, npt.NDArray[np.generic]]):
@@ -176,37 +153,31 @@ def kernel_arrays(
 ) -> TableArrays | None:
     """The kernels' form: `flat` holds one flat array for each dtype, `offsets` each table's first element in it.
 
-    None for an algorithm that keeps no regrets by bucket, and for those that are in several dtypes: totals of strata.
+    None for an algorithm that keeps no regrets by bucket, and for tables of a kind in several dtypes: totals of strata.
     """
-    blocks = len(layout.width)
-    dtypes = {spec.dtype for spec in layout.specs if spec.name.startswith("regret/")}
-    if len(dtypes) != 1:
+    dtypes = {kind: {spec.dtype for spec in layout.specs if spec.name.startswith(f"{kind}/")} for kind in _KINDS}
+    if len(dtypes["regret"]) != 1 or len(dtypes["strategy_sum"]) > 1:
         return None
-    (dtype,) = dtypes
-    kept = {spec.dtype for spec in layout.specs if spec.name.startswith("strategy_sum/")} - {"float64"}
-    sum_dtype = kept.pop() if kept else "float32"
+    (dtype,) = dtypes["regret"]
+    (sum_dtype,) = dtypes["strategy_sum"] or {"float32"}
 
     def cells(dtype: str) -> npt.NDArray[Any]:
         return flat.get(dtype, np.zeros(1, dtype))
 
-    def base(kind: str) -> npt.NDArray[np.int64]:
-        return np.array([offsets.get(table_name(kind, block), 0) for block in range(blocks)], np.int64)
+    def base(kind: str, missing: int = 0) -> npt.NDArray[np.int64]:
+        found = [offsets.get(table_name(kind, block), missing) for block in range(len(layout.width))]
+        return np.array(found, np.int64)
 
     return TableArrays(
         cells(dtype),
         cells(sum_dtype),
-        cells("float64"),
-        cells("uint32"),
         base("regret"),
-        base("strategy_sum"),
-        base("regret_stamp"),
-        base("strategy_sum_stamp"),
+        base("strategy_sum", NO_SUMS),
         layout.width,
-        layout.rows,
-        layout.wide,
         cells("uint8"),
         base("regret_scale"),
         base("strategy_sum_scale"),
+        layout.rows,
     )
 
 

@@ -14,8 +14,7 @@ def table_notes(game: Game) -> dict[str, Any]:
     return {
         "description": (
             f"Tables of a run of {game.name}, one of each kind for every street and player: regret (summed and "
-            "discounted), strategy_sum (a row of it, divided by its total, is the average strategy), and with lazy "
-            "discounting stamps (period ends that a row has seen)"
+            "discounted), strategy_sum (a row of it, divided by its total, is the average strategy)"
         ),
         "cells": (
             "int16 cells of regret and strategy_sum are in units of 2^(scale - 128) of their row, with the scale in "

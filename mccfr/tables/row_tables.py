@@ -2,7 +2,7 @@
 
 Tables of different dtypes would have kernels compiled for each combination of them.  So a kernel sees the bytes of
 every table, and how they are to be read; what it gets out of them is float64, the same to the last bit as the dense
-strategy (`mccfr.tables.strategy.average_strategy`, `mccfr.policy.quantise.dequantise`).
+strategy (`mccfr.tables.strategy.average_strategy`, `BlockRows.probabilities`).
 """
 
 from collections import deque
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from abstraction.kernels.parallel import run_ranges
 from abstraction.kernels.prefetch import prefetch_to_read
-from mccfr.tables.strategy import Rows
+from mccfr.tables.strategy import BlockRows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 """What the cells of a table are."""
@@ -156,7 +156,7 @@ def _gather_block(tables, rows, buckets, out):
 
 
 def some_rows(
-    rows: Rows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int, threads: int = 1
+    rows: BlockRows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int, threads: int = 1
 ) -> npt.NDArray[np.float64]:
     """[slots, n] probabilities of the buckets [n] at every row of a block; `starts` and `count` as in `near_rows`.
 
@@ -175,7 +175,7 @@ def some_rows(
     return out
 
 
-def whole_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
+def whole_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
     """[slots, buckets] probabilities of a block, otherwise as `some_rows`: the table itself if it lies like that."""
     cells = rows.cells
     if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
@@ -183,7 +183,7 @@ def whole_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int, threads: i
     return some_rows(rows, starts, np.arange(len(cells), dtype=np.int32), count, threads)
 
 
-def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
+def near_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> BlockRows:
     """The same rows as probabilities, slot first, where they take little memory: what boards need again and again.
 
     starts  [rows+1] first slot of each row, and the end of the last
@@ -192,10 +192,10 @@ def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
         return rows
-    return Rows(whole_rows(rows, starts, count).T)
+    return BlockRows(whole_rows(rows, starts, count).T)
 
 
-def row_tables(blocks: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
+def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
     """The kernels' form of the rows of all blocks, filled up with empty ones to `count`; nothing is copied.
 
     Raises `ValueError` for cells of a dtype that they cannot have, or that do not lie in rows or columns.
@@ -204,13 +204,14 @@ def row_tables(blocks: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]], 
     forms, steps, cells, weights = [], [], [], []
     for rows in blocks:
         form = _FORMS.get((rows.cells.dtype.name, rows.sums))
-        if form is None or (form in (SHARES_8, SHARES_16)) != (rows.weight is not None):
+        weight = rows.weight if rows.shares else np.zeros((0, 0), np.float32)
+        if form is None or weight is None:
             raise ValueError(f"a strategy with cells of {rows.cells.dtype} cannot be read row by row")
         forms.append(form)
         flat, step = _flat(rows.cells)
         cells.append(_read_only(flat.view(np.uint8)))
         steps.append(step)
-        weights.append(_read_only(_flat(rows.weight)[0] if rows.weight is not None else np.zeros(0, np.float32)))
+        weights.append(_read_only(_flat(weight)[0]))
     return RowTables(
         (*cells, *(_read_only(np.zeros(0, np.uint8)) for _ in range(empty))),
         (*weights, *(_read_only(np.zeros(0, np.float32)) for _ in range(empty))),

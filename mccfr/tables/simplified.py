@@ -9,13 +9,11 @@ actions it takes the first that is no fold: a row that was never reached is unif
 to give up the pot.
 """
 
-from functools import partial
-
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
+from mccfr.tables.strategy import BlockRows, LazyBlocks, Strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
 Cells = npt.NDArray[np.float64]
@@ -52,8 +50,9 @@ def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshol
     def weight(block: int) -> Cells:
         return np.maximum(strategy.weight[block], CHOSEN_WEIGHT)
 
-    made = partial(BlockArrays, strategy.blocks)
-    return Strategy(made(cells), made(weight) if purify else strategy.weight)
+    count = len(strategy.blocks)
+    played, behind = LazyBlocks(count, cells), LazyBlocks(count, weight) if purify else strategy.weight
+    return Strategy(played, behind, LazyBlocks(count, lambda block: BlockRows(played[block], behind[block])))
 
 
 def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:

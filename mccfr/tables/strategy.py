@@ -1,37 +1,44 @@
 """Strategies as arrays: what tables hold, normalised, in the form that evaluation, export and play all share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
-from mccfr.tables.discount import Discount
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
 
 
-class Rows(NamedTuple):
+class BlockRows(NamedTuple):
     """The rows of one block as they lie in memory, or in a file that is mapped.
 
-    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: whole shares of 255 or 65,535
-    weight  [buckets, rows] float32   beside shares: a row of weight 0 is uniform; None beside probabilities
-    sums    cells are strategy sums instead, float32 or float64: to be normalised, uniform where all are 0
+    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: whole shares of 255 or 65,535; float32 or
+            float64 with `sums`: strategy sums, to be normalised, uniform where all of a row are 0
+    weight  [buckets, rows]  accumulated weight behind each row, beside shares uniform where it is 0; None: of sums what
+            they add up to, of probabilities 1
+    sums    whether cells are strategy sums
+    factor  of (row, buckets): what the weight of sums is multiplied with; None: 1
     """
 
     cells: npt.NDArray[Any]
-    weight: npt.NDArray[np.float32] | None = None
+    weight: npt.NDArray[np.floating] | None = None
     sums: bool = False
+    factor: Callable[[int, npt.NDArray[np.integer]], npt.NDArray[np.float64]] | None = None
 
-    def read(
+    @property
+    def shares(self) -> bool:
+        """Whether cells are whole shares."""
+        return self.cells.dtype.kind == "u"
+
+    def rows(
         self, row: int, slots: slice, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Probabilities [n, A] and weights [n] of one row for the given buckets; nothing else is read.
+        """Probabilities [n, A] and weights [n] of one row for the given buckets [n]; nothing else is read.
 
-        The same to the last bit as in the dense form of the block.  Probabilities know no weights, which are then 1.
+        The same to the last bit as in the dense form of the block.
         """
         found = self.cells[buckets, slots].astype(np.float64)
         if self.sums:
@@ -40,92 +47,78 @@ class Rows(NamedTuple):
                 weight += cells
             dead = weight == 0
             found /= np.where(dead, 1.0, weight)[:, None]
-        elif self.weight is None:
+            found[dead] = 1.0 / found.shape[1]
+            return found, weight if self.factor is None else weight * self.factor(row, buckets)
+        if self.weight is None:
             return found, np.ones(len(found))
-        else:
-            weight = self.weight[buckets, row].astype(np.float64)
-            dead = weight == 0
+        weight = self.weight[buckets, row].astype(np.float64)
+        if self.shares:
             found /= np.iinfo(self.cells.dtype).max
-        found[dead] = 1.0 / found.shape[1]
+            found[weight == 0] = 1.0 / found.shape[1]
         return found, weight
 
+    def probabilities(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """[buckets, slots] of the whole block; `starts` [rows+1] of its rows, and the end of the last."""
+        if self.sums:
+            return _normalised(self.cells, starts)[0]
+        if self.shares:
+            counts, weight = np.diff(starts), np.asarray(self.weight)
+            never, uniform = np.repeat(weight == 0, counts, axis=1), np.repeat(1.0 / counts, counts)
+            return np.where(never, uniform, self.cells / float(np.iinfo(self.cells.dtype).max))
+        return self.cells
 
-class RowSource(Protocol):
-    """What can be asked for rows, block by block, without the whole strategy in memory."""
+    def weights(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """[buckets, rows] of the whole block; `starts` as of `probabilities`."""
+        if self.sums:
+            weight, every = _normalised(self.cells, starts)[1], np.arange(len(self.cells))
+            for row in range(0 if self.factor is None else weight.shape[1]):
+                weight[:, row] *= self.factor(row, every)  # type: ignore[misc]
+            return weight
+        return np.ones((len(self.cells), len(starts) - 1)) if self.weight is None else self.weight.astype(np.float64)
 
-    @property
-    def blocks(self) -> int:
-        """Number of blocks."""
 
-    def rows(self, block: int) -> Rows:
-        """The rows of a block."""
-
-
-@dataclass(frozen=True)
 class Strategy:
-    """Behaviour of both players.  B blocks (2·street + player).
+    """Behaviour of both players, wherever its tables lie.  B blocks (2·street + player).
 
+    blocks       B × BlockRows                  rows as they lie
     probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
     weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
+    on_deals     where no table holds what networks play: what they play on `mccfr.solvers.deep.dealt.Hands`, row k of
+                 deal k; the tables then raise `ValueError`.  None elsewhere
     """
-
-    probability: Sequence[npt.NDArray[np.float64]]
-    weight: Sequence[npt.NDArray[np.float64]]
-
-    @property
-    def blocks(self) -> int:
-        """As `RowSource.blocks`."""
-        return len(self.probability)
-
-    def rows(self, block: int) -> Rows:
-        """As `RowSource.rows`."""
-        return Rows(self.probability[block])
-
-    def read(
-        self, block: int, row: int, slots: slice, buckets: npt.NDArray[np.integer]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Probabilities [n, A] and weights [n] of one row of a block, its cells at `slots`, for the given buckets."""
-        return self.probability[block][buckets, slots], self.weight[block][buckets, row]
-
-
-class StoredStrategy(Strategy):
-    """A strategy whose tables lie in files: its arrays are made when they are asked for, one block at a time."""
 
     def __init__(
         self,
-        stored: Sequence[Rows],
-        probability: Callable[[int], npt.NDArray[np.float64]],
-        weight: Callable[[int], npt.NDArray[np.float64]],
-        forward: Callable[[int, int, npt.NDArray[np.integer]], npt.NDArray[np.float64] | float] | None = None,
+        probability: Sequence[npt.NDArray[np.float64]],
+        weight: Sequence[npt.NDArray[np.float64]],
+        blocks: Sequence[BlockRows] | None = None,
+        on_deals: "Callable[[Any], Strategy] | None" = None,
     ) -> None:
-        """`stored` holds the rows of every block; the functions make a block's arrays of them.
+        """`blocks` are made of the arrays where they are None."""
+        self.probability, self.weight, self.on_deals = probability, weight, on_deals
+        if blocks is None:
+            blocks = tuple(BlockRows(rows, behind) for rows, behind in zip(probability, weight, strict=True))
+        self.blocks = blocks
 
-        forward  of (block, row, buckets): what stored weights are multiplied with; None: 1
-        """
-        super().__init__(BlockArrays(len(stored), probability), BlockArrays(len(stored), weight))
-        self._stored: Sequence[Rows]
-        self._forward: Callable[[int, int, npt.NDArray[np.integer]], npt.NDArray[np.float64] | float] | None
-        object.__setattr__(self, "_stored", stored)  # dataclasses that are frozen take no other
-        object.__setattr__(self, "_forward", forward)
-
-    def rows(self, block: int) -> Rows:
-        """As `RowSource.rows`: the mapped tables themselves."""
-        return self._stored[block]
-
-    def read(
-        self, block: int, row: int, slots: slice, buckets: npt.NDArray[np.integer]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """As `Strategy.read`, from what is stored: nothing is made dense."""
-        probability, weight = self._stored[block].read(row, slots, buckets)
-        return probability, weight if self._forward is None else weight * self._forward(block, row, buckets)
+    @classmethod
+    def stored(cls, game: Game, blocks: Sequence[BlockRows]) -> "Strategy":
+        """A strategy of a game by its rows: dense arrays are made when they are asked for, one block at a time."""
+        return cls(
+            LazyBlocks(len(blocks), lambda block: blocks[block].probabilities(row_starts(game, block))),
+            LazyBlocks(len(blocks), lambda block: blocks[block].weights(row_starts(game, block))),
+            blocks,
+        )
 
 
-class BlockArrays(Sequence[npt.NDArray[np.float64]]):
-    """Arrays by block, made when they are asked for; the last one is kept."""
+Made = TypeVar("Made")
 
-    def __init__(self, count: int, make: Callable[[int], npt.NDArray[np.float64]]) -> None:
+
+class LazyBlocks(Sequence[Made]):
+    """Values by block, made when they are asked for; the last one is kept."""
+
+    def __init__(self, count: int, make: Callable[[int], Made]) -> None:
         self._count, self._make = count, make
-        self._last: tuple[int, npt.NDArray[np.float64]] | None = None
+        self._last: tuple[int, Made] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -164,27 +157,36 @@ def _normalise(sums, starts, probability, weight):
                 probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
 
 
-def average_block(
-    game: Game, block: int, tables: TableSet, discount: Discount | None = None
+Fading = Callable[[npt.NDArray[np.integer]], npt.NDArray[np.float64]]
+"""What is left of weights, by their stamps (`mccfr.tables.discount.Schedule.faded`)."""
+
+
+def _normalised(
+    sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
-    starts, buckets = row_starts(game, block), int(game.buckets[block])
-    probability, weight = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
+    """Probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
+    probability, weight = np.zeros((len(sums), int(starts[-1]))), np.zeros((len(sums), len(starts) - 1))
     if len(starts) > 1:
-        sums = tables.numbers("strategy_sum", block, starts)
-        if sums is None:
-            raise KeyError(table_name("strategy_sum", block))
-        check_sums(sums, block)
         _normalise(np.ascontiguousarray(sums), starts, probability, weight)
-        stamps = tables.rows("strategy_sum_stamp", block)
-        if stamps is not None and discount is not None:
-            weight *= forward_factors(stamps, discount)
     return probability, weight
 
 
-def forward_factors(stamps: npt.NDArray[np.integer], discount: Discount) -> npt.NDArray[np.float64]:
-    """What weights that were last touched at `stamps` are multiplied with, to stand at the discount's period."""
-    return np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
+def average_block(
+    game: Game, block: int, tables: TableSet, faded: Fading | None = None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
+    starts = row_starts(game, block)
+    if len(starts) == 1:  # nobody acts there
+        return _normalised(np.zeros((int(game.buckets[block]), 0)), starts)
+    sums = tables.numbers("strategy_sum", block, starts)
+    if sums is None:
+        raise KeyError(table_name("strategy_sum", block))
+    check_sums(sums, block)
+    probability, weight = _normalised(sums, starts)
+    stamps = tables.rows("strategy_sum_stamp", block)
+    if stamps is not None and faded is not None:
+        weight *= faded(stamps)
+    return probability, weight
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:
@@ -193,15 +195,15 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
 
-def average_strategy(game: Game, tables: TableSet, discount: Discount | None = None) -> Strategy:
+def average_strategy(game: Game, tables: TableSet, faded: Fading | None = None) -> Strategy:
     """The average strategy of `strategy_sum` tables (cells of padding are ignored).
 
-    Where tables carry stamps and `discount` is given, weights are brought forward to its period (lazy discounting;
-    probabilities do not depend on it).
+    Where tables of a former version carry stamps and `faded` is given, weights are brought forward by it; probabilities
+    do not depend on it.
 
     Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
     """
-    made = [average_block(game, block, tables, discount) for block in range(2 * game.tree.streets)]
+    made = [average_block(game, block, tables, faded) for block in range(2 * game.tree.streets)]
     return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
 
 

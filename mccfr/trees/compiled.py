@@ -29,7 +29,7 @@ class TreeArrays(NamedTuple):
     count       [N] int32    number of children (actions of a decision, outcomes of chance)
     first       [N] int32    first child; children are first .. first+count-1
     slot        [N] int32    first cell of the decision's row within a bucket's cells of its block; else NO_SLOT
-    row         [N] int32    ordinal of the row within its block (for the stamps of lazy discounting); else NO_SLOT
+    row         [N] int32    ordinal of the row within its block; else NO_SLOT
     fixed       [N] float64  chips player 0 gets at a terminal whatever the cards
     showdown    [N] float64  chips added times the deal's result (+1: player 0 has the better hand, -1, 0: tie)
     probability [N] float64  of the edge into this node below a chance node; 1 elsewhere

@@ -19,7 +19,7 @@ from mccfr.games.translation import Translation
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.table import settings_of
-from mccfr.play.run_outs import results
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import PolicySpec
 from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
@@ -28,7 +28,7 @@ _PATIENCE_SECONDS = 10.0
 _SHARES = (0.5, 1.0)  # of the pot: bets that are offered besides the least one and all-in
 
 
-class _Place(Program):
+class _PersonSeat(Program):
     """The person's place at the table, which remembers what happens; he says himself what he does."""
 
     def act(self, random: Random) -> str:
@@ -61,7 +61,7 @@ class Playing:
             if settings.effort is not None and settings.effort.iterations > MOST_ITERATIONS:
                 raise ValueError(f"resolve = {resolve[:40]!r}: at most {MOST_ITERATIONS:,} iterations are done here")
             spec = ResolvingSpec(source, settings)
-        self._bot, self._person = spec.player(betting, seed=seed), _Place(betting)
+        self._bot, self._person = spec.player(betting, seed=seed), _PersonSeat(betting)
         self._seed, self._number, self._position = seed, -1, 0
         self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
         self._log, self._result = list[dict[str, Any]](), None
@@ -166,7 +166,7 @@ class Playing:
         shown = None
         if showdown:
             last = dealing.streets - 1
-            drawn = results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
+            drawn = showdown_results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
             fixed += showdown * float(drawn[0])
             shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])

@@ -22,7 +22,6 @@ from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.rounding import added, lane_bits, rounded
 from mccfr.solvers import regret
-from mccfr.solvers.public.public_chance.board_rows import discount_sum_table
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -30,7 +29,8 @@ from mccfr.solvers.public.public_chance.sampling import (
     table_specs,
 )
 from mccfr.solvers.sampling import rows as row_module
-from mccfr.solvers.sampling.common import DEALS_TOGETHER
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
+from mccfr.solvers.sweep import discount_sum_table
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import table_name
 
@@ -283,25 +283,6 @@ def test_a_billion_additions_to_a_thousand_cells():
     errors = errors_after(row_module, 125, 1_000_000_000, workers=2)
     assert len(errors) == 1000
     assert_unbiased(errors)
-
-
-@njit
-def discount_often(sums, keep, times, seed):
-    """Every row of eight cells discounted so many times, as lazy discounting does."""
-    step = np.uint64(0)
-    for _ in range(times):
-        for row in range(sums.shape[0] // 8):
-            regret.discount_sums(sums, row * 8, 8, keep, random_at(seed, step))
-            step += np.uint64(1)
-
-
-def test_discounts_too_small_for_float32_add_up():
-    """A hundred thousand factors of 1 - 2^-26: rounded to nearest, none of them would change anything."""
-    sums, keep, times = np.full(128 * 8, 12_345_678.0, np.float32), 1 - 2.0**-26, 100_000
-    discount_often(sums, keep, times, SEEDS[0])
-    errors = sums / (12_345_678.0 * exp(-times * 2.0**-26)) - 1
-    assert exp(times * 2.0**-26) - 1 > 1e-3
-    assert abs(errors.mean()) < 4 * errors.std() / 32 and errors.std() < 3e-5
 
 
 # --- whole kernels ---------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
-"""Huge pages: memory that asks for them, what the system says, and what is counted.
+"""Huge pages: memory that asks for them, what the system says, what is counted, and what a plan says of them.
 
 Shows:
 
 * Memory in huge pages is zero, aligned, there at once and gone with its last array; what is counted and switched on
-  is said (test_huge_pages, test_plans_say_what_to_switch_on)
+  is said (test_huge_pages)
 """
 
+import contextlib
 import gc
 import mmap
 from pathlib import Path
@@ -13,8 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mccfr.config.file import config_from
+from mccfr.runs.session import huge_pages
+from mccfr.runs.session.plan import make_plan
 from storage import pages
-from storage.mapping import HUGE_PAGE_BYTES
+from storage.mapping import HUGE_PAGE_BYTES, create_cells, map_anonymous, map_cells
 
 
 def address(array):
@@ -22,8 +26,8 @@ def address(array):
 
 
 @pytest.mark.parametrize(("cells", "dtype"), [(1, "float32"), (HUGE_PAGE_BYTES // 8 + 1, "float64"), (0, "uint8")])
-def test_memory_of_ones_own_is_zero_aligned_and_there_at_once(cells, dtype):
-    array = pages.huge_zeros(cells, dtype)
+def test_anonymous_memory_is_zero_aligned_and_there_at_once(cells, dtype):
+    array = map_anonymous(cells, np.dtype(dtype))
     assert array.dtype == np.dtype(dtype) and array.shape == (cells,) and not array.any()
     assert address(array) % HUGE_PAGE_BYTES == 0
     if cells > 1:
@@ -48,8 +52,8 @@ def mapping_of(array):
     return found
 
 
-def test_memory_of_ones_own_goes_with_its_last_array():
-    array = pages.huge_zeros(HUGE_PAGE_BYTES, "uint8")
+def test_anonymous_memory_goes_with_its_last_array():
+    array = map_anonymous(HUGE_PAGE_BYTES, np.dtype(np.uint8))
     part = array[mmap.PAGESIZE :]
     del array
     gc.collect()
@@ -60,26 +64,20 @@ def test_memory_of_ones_own_goes_with_its_last_array():
     assert not mapping_of(place)
 
 
-@pytest.mark.parametrize(
-    ("own", "shared", "given"),
-    [
-        ("always [madvise] never", "always within_size advise [never] deny force", (True, False)),
-        ("[always] madvise never", "always within_size [advise] never deny force", (True, True)),
-        ("always madvise [never]", None, (False, False)),
-    ],
-)
-def test_what_the_system_says_is_read(tmp_path, monkeypatch, own, shared, given):
-    monkeypatch.setattr(pages, "SETTINGS", tmp_path)
-    (tmp_path / "enabled").write_text(own + "\n")
-    if shared is not None:
-        (tmp_path / "shmem_enabled").write_text(shared + "\n")
-    found = pages.page_settings()
-    assert (found.given(shared=False), found.given(shared=True)) == given
-    assert (found.shared is None) == (shared is None)
+def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
+    """Where it does, a file that another process has made has them too."""
+    found = pages.gives_huge_pages()
+    with contextlib.closing(create_cells(tmp_path / "cells", (HUGE_PAGE_BYTES // 8,))) as block:
+        mapped = map_cells(block.path, (HUGE_PAGE_BYTES // 8,))
+        assert (mapped.cells == 0).all()
+        if tmp_path.is_relative_to("/dev/shm"):
+            assert (pages.huge_bytes([mapped.cells]) > 0) == found
+    monkeypatch.setattr(pages, "_SMAPS", tmp_path / "nowhere")
+    assert not pages.gives_huge_pages()
 
 
 def test_huge_pages_are_counted_of_the_mappings_that_hold_the_arrays(tmp_path, monkeypatch):
-    array = pages.huge_zeros(HUGE_PAGE_BYTES, "uint8")
+    array = map_anonymous(HUGE_PAGE_BYTES, np.dtype(np.uint8))
     start = address(array)
     assert 0 <= pages.huge_bytes([array]) <= array.nbytes
     mine, others = f"{start:x}-{start + array.nbytes:x}", f"{start + array.nbytes:x}-{start + 2 * array.nbytes:x}"
@@ -91,3 +89,14 @@ def test_huge_pages_are_counted_of_the_mappings_that_hold_the_arrays(tmp_path, m
     assert pages.huge_bytes([array, array[:0]]) == 2052 << 10
     monkeypatch.setattr(pages, "_SMAPS", tmp_path / "nowhere")
     assert pages.huge_bytes([array]) == 0
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_plans_say_what_to_switch_on(monkeypatch, given):
+    monkeypatch.setattr(huge_pages, "gives_huge_pages", lambda: given)
+    config = config_from({"game": {"name": "leduc", "ranks": 12}}, "test")
+    assert make_plan(config, None)["huge_pages"] == {"given": given, "gain": 1.0, "advice": None}
+    monkeypatch.setattr(huge_pages, "_BYTES", tuple(np.array(huge_pages._BYTES) * 1e-6))  # as if tables were large
+    found = make_plan(config, None)["huge_pages"]
+    assert (found["given"], found["gain"] > 1) == (given, True)
+    assert ("'echo advise > /sys/" in (found["advice"] or "")) != given

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,16 +12,14 @@ from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floa
 from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, check_setting, streets_that_look
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.in_tree import InTree
 from mccfr.games.translation import Translation, real_betting
 from mccfr.intervals import ratio95
 from mccfr.play.resolving.table import Resolver, Settings
 from mccfr.play.seat import Seat
-from mccfr.policy.source import StrategySource
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream, uniform
-from mccfr.tables.strategy import Strategy
 
 DEFAULT_HANDS = 10_000
 LEAST_HANDS = 100
@@ -58,7 +56,7 @@ class LocalBestResponse:
 
 
 def local_best_response(
-    side: Side,
+    side: Profile,
     setting: str = "2",
     hands: int | None = None,
     seed: int = 0,
@@ -127,13 +125,13 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
     return found
 
 
-def _betting(side: Side) -> Translation | InTree:
+def _betting(side: Profile) -> Translation | InTree:
     """What the responder bets by."""
     real = real_betting(side.game)  # refuses games without cards
     return real if side.game.cards.boards is None else InTree(side.game.tree)
 
 
-def listed_deals(side: Side) -> int:
+def listed_deals(side: Profile) -> int:
     """Pairs of a hand and a full board, of both seats; 0 where boards are not listed."""
     cards = side.game.cards
     if cards.boards is None:
@@ -142,7 +140,7 @@ def listed_deals(side: Side) -> int:
     return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
 
 
-def enumerated(side: Side, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
+def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
     """Chips that the responder wins in each seat, over every deal and all that the policy may do."""
     table = ListedTable(side.game.cards.listed())
     found = [0.0, 0.0]
@@ -171,7 +169,7 @@ class _DeckUnits(Units):
 
     fields = 4
 
-    def __init__(self, side: Side, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
         self._lines, self._rows = lines, rows
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
@@ -200,11 +198,8 @@ class _ResolvedUnits(_DeckUnits):
     fields = 6
     hands = 24
 
-    def __init__(self, side: Side, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
-        self._resolver, self._seed = (
-            Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings),
-            seed,
-        )
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
+        self._resolver, self._seed = Resolver(Seat(side), settings), seed
         super().__init__(side, lines, rows, seed)
 
     def play(self, unit: int) -> Floats:
@@ -234,7 +229,7 @@ class _ListedUnits(Units):
 
     fields = 2
 
-    def __init__(self, side: Side, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
         self._lines, self._rows, self._seed = lines, rows, seed
         self._table = ListedTable(side.game.cards.listed())
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from mccfr.evaluation.local_best_response.dealt import ResponderDeal
 from mccfr.evaluation.local_best_response.kernels import shared_out
 from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
-from mccfr.evaluation.side import Side
 from mccfr.games.reading import NOWHERE, OVER
+from mccfr.policy.profile import Profile
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import row_starts
 
@@ -34,14 +34,14 @@ def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
 class PolicyRows:
     """A policy's strategy at a node of its tree, for a whole range."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: Profile) -> None:
         """Of a policy; its rows are read where they lie."""
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
         self._tables = []
-        for block in range(strategy.blocks):
+        for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([near_rows(strategy.rows(block), starts, _NEAR_BLOCKS)], [starts], 1))
+            self._tables.append(row_tables([near_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
 
     def shared_out(self, node: int, dealt: ResponderDeal, weight: Floats) -> Floats:
         """[A, H] weight of each hand times its probability of each action of a node."""

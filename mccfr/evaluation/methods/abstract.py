@@ -7,8 +7,8 @@ from mccfr.evaluation.methods.method import Record
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
     from mccfr.tables.strategy import Strategy
 
 
@@ -23,7 +23,7 @@ class AbstractMethod(OverAllDeals):
 
         return abstract_problem(game)
 
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "AbstractEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "AbstractEvaluation":
         from mccfr.evaluation.abstract import evaluate_abstract
 
         return evaluate_abstract(side.game, strategy)

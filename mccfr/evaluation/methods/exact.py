@@ -10,8 +10,8 @@ from mccfr.evaluation.methods.options import MethodOptions
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
     from mccfr.evaluation.exact import ExactEvaluation
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
     from mccfr.tables.strategy import Strategy
 
 
@@ -34,7 +34,7 @@ class OverAllDeals(Method):
         """As `Method.listing_bytes`."""
         return game.cards.listing_bytes
 
-    def find(self, side: "Side", against: "Side | None", options: MethodOptions) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.tables.strategy import Strategy
 
@@ -48,7 +48,7 @@ class OverAllDeals(Method):
         }
 
     @abstractmethod
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
         """What the strategy is worth."""
 
 
@@ -69,7 +69,7 @@ class ExactMethod(OverAllDeals):
 
         return prepared_tree(game)
 
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "ExactEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
         from mccfr.evaluation.exact import evaluate_exact
 
         return evaluate_exact(side.game, strategy, side.prepared)

@@ -9,7 +9,7 @@ from mccfr.evaluation.methods.options import BOARDS, MethodOptions, SampledOptio
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
+    from mccfr.policy.profile import Profile
 
 
 class HeadToHeadOptions(SampledOptions, frozen=True):
@@ -42,7 +42,7 @@ class HeadToHeadMethod(OverDeals):
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
-    def find(self, side: "Side", against: "Side | None", options: HeadToHeadOptions) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.on_deals import head_to_head_on_deals, is_on_deals
@@ -57,7 +57,7 @@ class HeadToHeadMethod(OverDeals):
             "units": found.boards,
         }
 
-    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
         """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
         from mccfr.intervals import ratio95
 

@@ -17,8 +17,8 @@ from mccfr.evaluation.methods.options import RESOLVE, MethodOptions, Option, Sam
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 
 SETTING = Option("lbr: what the responder may do; 2 by default.", metavar="1|2|3|4|fcpa", key=True)
@@ -56,7 +56,7 @@ class LocalBestResponseMethod(OverDeals):
         check_setting(options.setting)
         return None
 
-    def find(self, side: "Side", against: "Side | None", options: LocalBestResponseOptions) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.local_best_response import local_best_response
         from mccfr.play.resolving.table import settings_of

@@ -9,8 +9,8 @@ import msgspec
 from mccfr.evaluation.methods.options import BoardOptions, MethodOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Record = Mapping[str, Any]
@@ -59,11 +59,11 @@ class Method(ABC):
         return 0
 
     def prepared(self, game: "Game") -> Any:
-        """What it makes of a game before it looks at a strategy, where that is worth keeping: for `Side.prepared`."""
+        """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""
         return None
 
     @abstractmethod
-    def find(self, side: "Side", against: "Side | None", options: Any) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: Any) -> dict[str, Any]:
         """What it finds, by the fields of a record, `value_chips` among them.
 
         side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
@@ -71,7 +71,7 @@ class Method(ABC):
         options  an instance of its struct; a record has those of its fields that are options, unless `find` says else
         """
 
-    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
         """What a strategy has gained over another one, by the fields of a record, for methods that do (`pairs`).
 
         units, before  [U, fields] what the units of both found (`Effort.note`), on the same units

@@ -21,8 +21,8 @@ from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMe
 from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 _METHODS: dict[str, Method] = {
     method.name: method
@@ -144,8 +144,8 @@ def _is_at_hand(name: str) -> bool:
 
 def measure(
     name: str,
-    side: "Side",
-    against: "Side | None" = None,
+    side: "Profile",
+    against: "Profile | None" = None,
     opponent: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:

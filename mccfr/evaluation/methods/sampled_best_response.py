@@ -20,8 +20,8 @@ from mccfr.evaluation.methods.options import BOARDS, RESOLVE, MethodOptions, Opt
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 
 FROM = Option("sampled-br: street from which it responds; the last.", metavar="STREET", key=True)
@@ -58,7 +58,7 @@ class SampledBestResponseMethod(OverDeals):
             return None
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
-    def find(self, side: "Side", against: "Side | None", options: SampledBestResponseOptions) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.sampled_best_response import sampled_best_response
         from mccfr.play.resolving.table import settings_of

@@ -14,7 +14,7 @@ from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.options import BOARDS, MethodOptions, Option, SampledOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
+    from mccfr.policy.profile import Profile
 
 
 ABSTRACTION = Option(
@@ -58,7 +58,7 @@ class TrainedBestResponseMethod(OverDeals):
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
     options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
 
-    def find(self, side: "Side", against: "Side | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.trained_best_response import trained_best_response
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
 from mccfr.evaluation.trained_best_response.scoring import Chosen, ChosenResponder, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
 from mccfr.evaluation.units import Effort, StoppedError, play_units, signals_noted, units_in
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.rng import CHOICE, EVALUATION
-from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS
+from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -66,7 +66,7 @@ class TrainedBestResponse:
 
 
 def trained_best_response(
-    policy: Side,
+    policy: Profile,
     abstraction: Path | None = None,
     menu: Path | None = None,
     nodes: int | None = None,
@@ -108,7 +108,7 @@ class ResponderSearch:
 
     def __init__(
         self,
-        policy: Side,
+        policy: Profile,
         known: Knowledge,
         nodes: int | None,
         boards: int | None,
@@ -212,7 +212,12 @@ class ResponderSearch:
         """See whether what both have learnt so far wins more than what was chosen before, on the second stream."""
         self._progress("(choosing a responder) moment", self._moment + 1, len(MOMENTS))
         learnt = {way: self._training.learnt(way) for way in WAYS}
-        units = Won([Side(self._own, each) for each in learnt.values()], self._policy, self._seed, CHOICE)
+        units = Won(
+            [Profile(self._own, learnt_strategy(self._own, each)) for each in learnt.values()],
+            self._policy,
+            self._seed,
+            CHOICE,
+        )
         if self._timed and self._moment == 0:
             seconds = (1 - _TRAINING_SHARE - _SCORING_SHARE) * (self._effort.seconds or 0.0) / len(MOMENTS)
             self._choice_boards = units_in(units, seconds, self._effort.workers, least=2, most=self._choice_boards)
@@ -242,7 +247,7 @@ class ResponderSearch:
         state, names = kept.state, {spec.name for spec in kept.specs}
         self._training.go_on_from(state["seats"])
         self._moment, self._nodes, self._choice_boards = state["moment"], state["nodes"], state["choice_boards"]
-        empty = self._training.learnt(next(iter(WAYS))).cells
+        empty = self._training.learnt(next(iter(WAYS)))
         for seat, chosen in enumerate(state["chosen"]):
             cells = dict(list(enumerate(empty))[seat::2])
             for block in cells:
@@ -254,7 +259,7 @@ class ResponderSearch:
 
     def score(self) -> TrainedBestResponse:
         """What the chosen ones win, on the third stream of boards."""
-        responder = Side(self._own, self._chosen.learnt)
+        responder = Profile(self._own, learnt_strategy(self._own, self._chosen.learnt))
         units = Won([responder], self._policy, self._seed, EVALUATION)
         boards = self._boards
         if self._timed:

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.evaluation.head_to_head import SeatedPolicies, check_strategy, seated_boards
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Units
+from mccfr.policy.profile import Profile
 from mccfr.solvers.public.sampled_board import BoardSource, by_strength
-from mccfr.solvers.responder import Learnt
 from mccfr.tables.layout import table_name
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +23,7 @@ class Won(Units):
     2·R + 1 numbers.
     """
 
-    def __init__(self, responders: Sequence[Side], policy: Side, seed: int, purpose: int) -> None:
+    def __init__(self, responders: Sequence[Profile], policy: Profile, seed: int, purpose: int) -> None:
         """`responders` are of one game; `purpose` is that of the stream of boards."""
         for side in (*responders, policy):
             check_strategy(side)
@@ -51,7 +50,7 @@ class ChosenResponder:
     value_chips  chips a hand that it wins on the boards by which it was chosen
     nodes  touched in its training
     way    how it plays by its regrets
-    cells  of each block of the seat what `Learnt` has, by number of the block
+    cells  of each block of the seat what `learnt_strategy` takes, by number of the block
     """
 
     value_chips: float
@@ -66,11 +65,13 @@ class Chosen:
 
     seats: list[ChosenResponder] = field(default_factory=list)
 
-    def take(self, learnt: Learnt, value_chips: Sequence[float], nodes: Sequence[int], way: str) -> None:
+    def take(
+        self, learnt: Sequence[npt.NDArray[np.float32]], value_chips: Sequence[float], nodes: Sequence[int], way: str
+    ) -> None:
         """Put a candidate into each seat where it wins more than who was there."""
         for seat in range(2):
             candidate = ChosenResponder(
-                float(value_chips[seat]), nodes[seat], way, dict(list(enumerate(learnt.cells))[seat::2])
+                float(value_chips[seat]), nodes[seat], way, dict(list(enumerate(learnt))[seat::2])
             )
             if seat == len(self.seats):
                 self.seats.append(candidate)
@@ -78,10 +79,10 @@ class Chosen:
                 self.seats[seat] = candidate
 
     @property
-    def learnt(self) -> Learnt:
-        """What the two play, as one strategy."""
+    def learnt(self) -> list[npt.NDArray[np.float32]]:
+        """What the two play, as cells of each block."""
         cells = self.seats[0].cells | self.seats[1].cells
-        return Learnt([cells[block] for block in range(len(cells))])
+        return [cells[block] for block in range(len(cells))]
 
     def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
         """The tables by name."""

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
-from mccfr.solvers.responder import Learnt, best, matched, responder, responder_layout, responder_tables
+from mccfr.policy.profile import Profile
+from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
@@ -41,7 +41,7 @@ class Training:
         busy_seconds: time spent in `train`, without that of compiling
     """
 
-    def __init__(self, own: Game, policy: Side, seed: int, sampler: str) -> None:
+    def __init__(self, own: Game, policy: Profile, seed: int, sampler: str) -> None:
         """`own` is the policy's game as the responders remember its cards, and with their bets.
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
@@ -135,14 +135,14 @@ class Training:
         stream = [int(word) for word in shared[_RNG : _RNG + 4]]
         self._solvers[1] = self._solver(1, WorkerState(int(shared[_ITERATIONS]), int(shared[_NODES]), stream))
 
-    def learnt(self, way: str) -> Learnt:
-        """What both play by their regrets so far, in one of the WAYS: a copy."""
+    def learnt(self, way: str) -> list[npt.NDArray[np.float32]]:
+        """Cells of each block: what both play by their regrets so far, in one of the WAYS; a copy."""
         cells = []
         for block, starts in enumerate(self._starts):
             regrets = self._tables[block % 2].rows("regret", block)
             none = np.zeros((int(self._games[block % 2].buckets[block]), 0), np.float32)
             cells.append(none if regrets is None else WAYS[way](regrets, starts))
-        return Learnt(cells)
+        return cells
 
     # --- to be kept ---
 

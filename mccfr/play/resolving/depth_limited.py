@@ -24,7 +24,7 @@ import numpy.typing as npt
 from mccfr.play.resolving.spot import Floats, RootValues, Spot, Tables
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import FOLLOW
-from mccfr.tables.strategy import RowSource
+from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
 from mccfr.trees.streets import AT_DECISION
 
@@ -82,7 +82,7 @@ class DepthLimitedSpot(Spot):
 
     # --- strategies ---
 
-    def tables(self, strategy: RowSource) -> Tables:
+    def tables(self, strategy: Strategy) -> Tables:
         """As `Spot.tables`: of the first street what a strategy does, behind it what is fixed; choices are even."""
         inside, known = self.game.tree, self.whole.tables(strategy)
         found = [np.zeros((int(inside.row_slots[block]), known[block].shape[1])) for block in range(2)]

@@ -10,14 +10,14 @@ from mccfr.games.game import Game
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.play.resolving.table import SETTINGS, Acted, PublicState, Resolver, Settings
 from mccfr.play.seat import Seat
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 
 
 @dataclass(frozen=True)
 class ResolvingSpec(PlayerSpec):
     """A policy whose hands are solved again as they are played."""
 
-    policy: PolicySource
+    policy: Behaviour
     settings: Settings
 
     @property
@@ -42,7 +42,7 @@ class ResolvingSeat(Seat):
     state and its hand: nothing but the action is drawn.
     """
 
-    def __init__(self, policy: PolicySource, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
+    def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
         """Sit down; raises `ValueError` as `Seat` and `Resolver` do."""
         self._acted: list[Acted] = []
         super().__init__(policy, seed=seed)

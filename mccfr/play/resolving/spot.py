@@ -25,7 +25,7 @@ from mccfr.games.subgame import nodes_below, subtree
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import RESPOND
-from mccfr.tables.strategy import RowSource
+from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ class Spot:
         """[2, H] weights of the deal, of hands that the board leaves."""
         return self.game.cards.listed().reach
 
-    def ranges(self, strategy: RowSource) -> Floats:
+    def ranges(self, strategy: Strategy) -> Floats:
         """[2, H] weights of both players' hands at the root: those of the deal times all that a strategy did so far."""
         arrays, found = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
@@ -111,7 +111,7 @@ class Spot:
         known = self.known.bucket[self.street + street][player][mine]
         return _occurring(known) if self.merged and street else known
 
-    def tables(self, strategy: RowSource) -> Tables:
+    def tables(self, strategy: Strategy) -> Tables:
         """A strategy of the whole game, in the subgame."""
         tree, found = self.game.tree, Tables()
         for block in range(2 * tree.streets):
@@ -151,13 +151,13 @@ class Spot:
         return RootValues(value, action)
 
 
-def hand_rows(game: Game, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
     """[H, A] a strategy of a game at a node, for hands of these buckets; 0 where a hand cannot be."""
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
     first, count = int(arrays.slot[node]), int(arrays.count[node])
     rows = np.zeros((len(buckets), count))
-    source = strategy.rows(int(arrays.block[node]))
-    rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+    source = strategy.blocks[int(arrays.block[node])]
+    rows[live] = source.rows(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
     return rows
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.games.game import Game
-from mccfr.policy import StrategySource, write_policy
+from mccfr.policy import Profile, write_policy
 from mccfr.policy.export.openspiel import openspiel_provenance, write_openspiel
 from mccfr.policy.export.rows import csv_provenance, parquet_provenance, write_csv, write_parquet
 from mccfr.policy.export.tables import tables_provenance, write_tables
@@ -76,7 +76,7 @@ def export(
         write_tables(out, game, game_document, tables, format, provenance, may)
         return
     assert strategy is not None, format
-    source = StrategySource(game, strategy)
+    source = Profile(game, strategy)
     match format:
         case "policy":
             write_policy(

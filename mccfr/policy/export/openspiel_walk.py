@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.cards.listed import ListedCards
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.trees.compiled import CHANCE, DECISION
 from mccfr.trees.lines import line_text
 
@@ -14,16 +14,14 @@ MAX_HISTORIES = 5_000_000
 _TOLERANCE = 1e-9
 
 
-class Walk:
+class OpenSpielWalk:
     """A walk over all histories of an OpenSpiel game (a `pyspiel.Game`) beside the same game as we have it.
 
     action        action id of one of our labels; the flag says that a bet is faced
     payoff_scale  our chips for each unit of OpenSpiel's payoffs
     """
 
-    def __init__(
-        self, source: PolicySource, game: Any, action: Callable[[str, bool], int], payoff_scale: float
-    ) -> None:
+    def __init__(self, source: Behaviour, game: Any, action: Callable[[str, bool], int], payoff_scale: float) -> None:
         self._source, self._game = source, game
         self._action, self._payoff_scale = action, payoff_scale
         cards = source.game.cards

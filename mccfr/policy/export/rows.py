@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from mccfr.policy.profile import Profile
 from mccfr.policy.replacing import provenance_in
-from mccfr.policy.source import StrategySource
 from mccfr.trees.lines import line_text
 from storage import durable
 from storage.json_files import parse_json
@@ -27,7 +27,7 @@ _PARQUET_MAGIC, _DESCRIPTION = b"PAR1", b"mccfr"
 Row = tuple[str, int, int, str, str, str, float, float, str]
 
 
-def strategy_rows(source: StrategySource) -> Iterator[Row]:
+def strategy_rows(source: Profile) -> Iterator[Row]:
     """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
 
     Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
@@ -60,7 +60,7 @@ def csv_provenance(path: Path) -> Mapping[str, Any] | None:
     return {} if begins_with(_HEADER)(path) else None
 
 
-def write_csv(out: Path, source: StrategySource, replaceable: Callable[[Path], bool]) -> None:
+def write_csv(out: Path, source: Profile, replaceable: Callable[[Path], bool]) -> None:
     """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.
 
     Raises `FileExistsError` where what is at `out` is not `replaceable`.
@@ -100,7 +100,7 @@ def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
 
 
 def write_parquet(
-    out: Path, source: StrategySource, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
+    out: Path, source: Profile, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
 ) -> None:
     """Write `strategy_rows` as Parquet, `provenance` in the metadata `mccfr` as JSON.
 

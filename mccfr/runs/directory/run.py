@@ -33,7 +33,7 @@ from mccfr.config.file import (
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledActionsConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
@@ -42,14 +42,14 @@ from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_
 from mccfr.runs.directory.warm_start import warm_policy
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import TableLayout, sum_forms
+from mccfr.solvers.solver import Algorithm, last_trained
+from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
-FORMAT, FORMAT_VERSION = "mccfr-run", 2
-OLDER_VERSIONS = (1,)
+FORMAT, FORMAT_VERSION = "mccfr-run", 3
+OLDER_VERSIONS = (1, 2)
 """Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
 public chance sampling were in float64 where they were small."""
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
@@ -139,10 +139,28 @@ class Run:
 
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
-        wide = np.array(self.manifest["wide_sums"], np.uint8)
-        if self.manifest["format_version"] == 1:
+        wide = self._wide_sums
+        if wide is not None and self.manifest["format_version"] == 1:
             wide = _forms_of_version_1(self.config, game, wide)
         return self.algorithm.layout(game, wide)
+
+    @property
+    def _wide_sums(self) -> npt.NDArray[np.uint8] | None:
+        """[B] which blocks keep sums in float64, as runs of format versions 1 and 2 have it in their manifests."""
+        found = self.manifest.get("wide_sums")
+        return None if found is None else np.array(found, np.uint8)
+
+    @property
+    def former(self) -> str | None:
+        """Why its tables, which an older version made, are trained no longer, in a sentence; None: they are."""
+        wide = self._wide_sums
+        if wide is None or not isinstance(self.config.solver, SampledActionsConfig):
+            return None
+        if self.config.solver.discount == "dcfr":
+            return last_trained("solver.discount = 'dcfr' with stamps, in whose place tables are swept now,")
+        if {0, 1} <= set((wide if self.config.run.strata is None else wide[2:]).tolist()):
+            return last_trained("a run of strategy sums of which some are in float32 and some in float64")
+        return None
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
@@ -166,7 +184,7 @@ def _forms_of_version_1(config: Config, game: Game, wide: npt.NDArray[np.uint8])
         return wide
     small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= 64 << 20
     chosen = config.tables.sum_dtype
-    return sum_forms(len(wide), "float64" if chosen == "auto" and small else chosen)
+    return np.full(len(wide), chosen == "float64" or (chosen == "auto" and small), np.uint8)
 
 
 def _without_nothing(value: Any) -> Any:
@@ -266,7 +284,6 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         "run_id": secrets.token_hex(_ID_BYTES),
         "identity": content_hash(identity),
         "identity_document": identity,
-        "wide_sums": [int(wide) for wide in layout.wide],
         "code_folders": sorted({str(source.folder) for source in code.values()}),
         "code_sha256": {source.name: source.sha256 for source in code.values()},
     }

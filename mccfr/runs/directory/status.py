@@ -100,7 +100,6 @@ def run_status(run: Run) -> dict[str, Any]:
         "checkpoint": numbers[-1] if numbers else None,
         "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
         "silent_workers": last.get("silent_workers", []) if running and last else [],
-        "pool": (started or {}).get("pool", run.config.run.pool),
         "huge_bytes": started.get("huge_bytes") if running and started else None,
         "live_dir": str(live.readlink()) if running and live.is_symlink() else None,
         "training_seconds": counts["training_seconds"],

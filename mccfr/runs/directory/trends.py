@@ -8,7 +8,7 @@ missing was lost.  For later decisions the expected total is that of the player'
 of the action between them in its sums: a martingale, with a standard error of at most the root of largest weight times
 total.  It is followed from decision to decision, and measured at the most visited ones of each street.  Sums in float32
 are rounded at random, which adds to the error what it can at most, so that noise is not taken for a loss.  Where sums
-fade (lazy discounting) or actions are skipped (pruning) none of this holds, and nothing is reported.
+fade (`dcfr`) or actions are skipped (pruning) none of this holds, and nothing is reported.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """The average strategy behind the tables of a run, whichever algorithm made them.
 
-Runs that keep strategy sums on the first street only (`tables.strategy_sums = "preflop"`) have the exact average there.
+Runs of an older version may have strategy sums on the first street only (`PREFLOP_SUMS`): the exact average is there.
 On later streets it is a heuristic: the mean over the run's snapshots and the checkpoint itself
 (`mccfr.runs.results.snapshot_mean`), each weighed by the iterations since the one before it and by own reach.  The
 weights beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the
@@ -9,29 +9,28 @@ hand.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config
+from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.runs.events import Totals
 from mccfr.runs.results.snapshot_mean import SnapshotMean
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
-    Rows,
-    StoredStrategy,
+    BlockRows,
+    Fading,
     Strategy,
-    average_block,
     average_strategy,
     check_sums,
-    forward_factors,
     row_starts,
 )
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
@@ -77,7 +76,7 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
     Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
     """
     algorithm, state = algorithm_of(config), checkpoint.state
-    if config.tables.strategy_sums == "preflop":
+    if isinstance(config.tables, PREFLOP_SUMS):
         return _snapshot_average(game, algorithm.schedule, checkpoint)
     tables = _tables_of(checkpoint)
     return algorithm.averages.strategy(game, tables, state["nodes_touched"], state["iterations"])
@@ -103,15 +102,16 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
     room.
     """
     algorithm, state = algorithm_of(config), checkpoint.state
-    if config.tables.strategy_sums == "preflop" or not algorithm.averages.of_sums:
+    if isinstance(config.tables, PREFLOP_SUMS) or not algorithm.averages.of_sums:
         return checkpoint_average(game, config, checkpoint)
     stored = {
         spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.averages.takes(spec.name)
     }
-    return sums_average(game, TableSet(stored, checkpoint.specs), algorithm.schedule.at(state["nodes_touched"]))
+    faded = partial(algorithm.schedule.faded, nodes=state["nodes_touched"])
+    return sums_average(game, TableSet(stored, checkpoint.specs), faded)
 
 
-def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
+def sums_average(game: Game, tables: TableSet, faded: Fading) -> Strategy:
     """`average_strategy` of tables with sums on all streets, read where they lie, a row when it is asked for.
 
     So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
@@ -122,18 +122,15 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
         if sums is None:  # nobody acts there
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
-        rows.append(Rows(sums, sums=True))
-
-    def forward(block: int, row: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64] | float:
         stamps = tables.rows("strategy_sum_stamp", block)
-        return 1.0 if stamps is None else forward_factors(stamps[buckets, row], discount)
+        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_faded, stamps, faded)))
+    return Strategy.stored(game, rows)
 
-    return StoredStrategy(
-        rows,
-        lambda block: average_block(game, block, tables, discount)[0],
-        lambda block: average_block(game, block, tables, discount)[1],
-        forward,
-    )
+
+def _faded(
+    stamps: npt.NDArray[np.integer], faded: Fading, row: int, buckets: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    return faded(stamps[buckets, row])
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
@@ -163,18 +160,13 @@ def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:
     return {"checkpoint": number, "nodes_touched": totals.nodes, "iterations": totals.iterations}
 
 
-def snapshots_behind(state: Mapping[str, Any], number: int) -> list[dict[str, int]]:
-    """The snapshots that what follows checkpoint `number` builds on: those in its state, and itself if it is one."""
-    own = [snapshot_entry(number, Totals(state["nodes_touched"], state["iterations"]))] if state.get("snapshot") else []
-    return [*state.get("snapshots", []), *own]
-
-
 def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Strategy:
     """First street from sums, the others the mean of snapshots; one table is in memory at a time."""
     totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
     sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
     first_street = replace(game, tree=replace(game.tree, streets=1))
-    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), schedule.at(totals.nodes)))
+    faded = partial(schedule.faded, nodes=totals.nodes)
+    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), faded))
     del sums
     before = Totals()
     for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
@@ -217,7 +209,7 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
 def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
     """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
 
-    With lazy discounting an iteration of period n weighs n^gamma, what its sums keep up to scale.
+    Where tables are swept an iteration of period n weighs n^gamma, what its sums keep up to scale.
     """
     first, last, step = before.nodes, now.nodes, schedule.period_nodes
     edges = [first, *range((first // step + 1) * step, last, step), last]
@@ -226,5 +218,6 @@ def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
 
 
 def _node_weight(schedule: Schedule, nodes: int) -> float:
-    lazy = schedule.lazy
-    return float(schedule.effective_period(nodes) ** schedule.gamma) if lazy else schedule.sum_weight(nodes)
+    if schedule.sweeps:
+        return float(schedule.effective_period(nodes) ** schedule.gamma)
+    return schedule.sum_weight(nodes)

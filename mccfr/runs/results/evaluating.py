@@ -6,7 +6,7 @@ from typing import Any
 
 from mccfr.evaluation.methods import Method, check_method, load_method, measure
 from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
 from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_target
@@ -48,7 +48,7 @@ def evaluate_target(
             found, chosen = plain_target(found, strategy), {**chosen, "strategy": strategy}
         load_method(method, (Path(),))
 
-        def other() -> tuple[Side, str]:
+        def other() -> tuple[Profile, str]:
             phases.phase(f"reading {against.path}")
             return opponent(found, against), str(against.path)
 
@@ -59,7 +59,7 @@ def evaluate_target(
 def evaluate_found(
     found: Target,
     method: str,
-    against: Callable[[], tuple[Side, str]] | None = None,
+    against: Callable[[], tuple[Profile, str]] | None = None,
     *,
     reporter: Reporter | None = None,
     **options: Any,
@@ -71,7 +71,7 @@ def evaluate_found(
     options   of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where the method does not suit the game or meets nobody, or the opponent plays another game.
     """
-    reporter, side = reporter or Silent(), Side(found.game, found.strategy)
+    reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
     other, name = _opponent_of(found, check_method(found.game, method), against)
     reporter.phase(EVALUATING)
     with naming_steps(reporter):
@@ -79,8 +79,8 @@ def evaluate_found(
 
 
 def _opponent_of(
-    found: Target, method: Method, against: Callable[[], tuple[Side, str]] | None
-) -> tuple[Side | None, str | None]:
+    found: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
+) -> tuple[Profile | None, str | None]:
     """The opponent and his name, as `evaluate_found` has them; None for methods that meet none."""
     if method.meets:
         return against() if against is not None else (opponent(found, UNIFORM_PLAY), UNIFORM)

@@ -10,8 +10,8 @@ from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
 from mccfr.evaluation.methods.options import declared
 from mccfr.evaluation.methods.registry import options_for, options_of_all
-from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.previous_units import LastUnits
@@ -95,7 +95,7 @@ class Evaluator:
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
-        side, seen = Side(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        side, seen = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
         options = self._options(method)
         if not method.meets:
             return measure(method.name, side, **options)
@@ -106,7 +106,7 @@ class Evaluator:
             if self._against is None:
                 self._against = stored_average(self._game, self._config, self._open(self._opponent))
             name, against = f"checkpoint {self._opponent}", self._against
-        record = measure(method.name, side, Side(self._game, against), name, **options)
+        record = measure(method.name, side, Profile(self._game, against), name, **options)
         if seen:
             self._last.gained(method, side, record, seen[0])
         return record

@@ -7,7 +7,7 @@ from typing import Any
 
 from mccfr.config.file import to_document
 from mccfr.games.game import Game
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.policy.export import PROVENANCE, RAW, export
 from mccfr.policy.export.networks import networks_provenance, write_networks
 from mccfr.policy.replacing import RUN_ID, replaceable
@@ -119,7 +119,7 @@ def _export_strategy(
 ) -> None:
     """A strategy, changed as the options say, in their format; of a policy also what that has cost."""
     kept = simplified(game, strategy, purify=options.purify, threshold=options.threshold)
-    source, values, abstraction = StrategySource(game, kept), None, None
+    source, values, abstraction = Profile(game, kept), None, None
     if options.value_boards:
         values = policy_values(source, options.value_boards, reporter)
     if options.format == "policy" and (built := run.abstraction()) is not None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.tables.strategy import Strategy
@@ -31,7 +31,7 @@ def export_cost(
         )
         return f"exploitability {after:.6g} chips as exported, {before:.6g} before"
     with naming_steps(reporter):
-        found = head_to_head(Side(game, strategy), Side(game, exported.strategy()), boards)
+        found = head_to_head(Profile(game, strategy), Profile(game, exported.strategy()), boards)
     low, high = found.ci95_chips
     scale, unit = (1, "chips a hand") if not game.big_blind_chips else (1000 / game.big_blind_chips, "mbb/g")
     exact = "" if low < high else ", exactly"

@@ -1,12 +1,12 @@
 """Values that go into an exported policy: what buckets win where streets begin."""
 
 from mccfr.evaluation.hand_values import root_values
-from mccfr.policy import PolicySource
+from mccfr.policy import Behaviour
 from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.reporter import Reporter
 
 
-def policy_values(source: PolicySource, boards: int, reporter: Reporter) -> PolicyValues:
+def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
     """What each bucket wins where a street begins, both playing a strategy from there on.
 
     boards  that are drawn in whole hold'em; elsewhere all are walked

@@ -8,14 +8,13 @@ from typing import Any
 from mccfr.config.file import config_from, to_document
 from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Contender
-from mccfr.evaluation.side import Side
 from mccfr.play.player import PlayerSpec
 from mccfr.play.programs import ProgramSpec, known_programs, program_named
 from mccfr.play.resolving import ResolvingSpec, Settings
 from mccfr.play.resolving.table import settings_of
 from mccfr.play.seat import PolicySpec
-from mccfr.policy import Policy, StrategySource, is_policy
-from mccfr.policy.source import PolicySource
+from mccfr.policy import Policy, Profile, is_policy
+from mccfr.policy.profile import Behaviour
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.simplified import check_threshold
@@ -34,7 +33,7 @@ class Manner:
         if self.resolve is not None and (self.purify or self.threshold):
             raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
 
-    def spec(self, policy: PolicySource) -> PlayerSpec:
+    def spec(self, policy: Behaviour) -> PlayerSpec:
         """A policy, played so."""
         if self.resolve is not None:
             return ResolvingSpec(policy, self.resolve)
@@ -72,13 +71,13 @@ def open_player(
         manner = replace(manner, resolve=settings_of(settings))
     if is_policy(path):
         policy = Policy.open(path)
-        side = Side(policy.game, policy.strategy())
+        side = Profile(policy.game, policy.strategy())
         return Opened(Contender(name, manner.spec(policy), side), policy.meta["game"])
     if is_run(path):
         found = open_target(Reference(path))
         table = to_document(open_run(path).config)["game"]
-        source = StrategySource(found.game, found.strategy)
-        return Opened(Contender(name, manner.spec(source), Side(found.game, found.strategy)), table)
+        source = Profile(found.game, found.strategy)
+        return Opened(Contender(name, manner.spec(source), Profile(found.game, found.strategy)), table)
     program = program_named(plain, beside)
     if not programs:
         what = "neither a policy nor a run" if program is None else "a program, which names no game"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.evaluation.methods import Method
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS, Run
 from storage import durable
 from storage.json_files import read_json
@@ -31,7 +31,7 @@ class LastUnits:
     def __init__(self, run: Run) -> None:
         self._run, self._kept = run, dict[str, Any]()
 
-    def gained(self, method: Method, side: Side, record: dict[str, Any], units: npt.NDArray[np.float64]) -> None:
+    def gained(self, method: Method, side: Profile, record: dict[str, Any], units: npt.NDArray[np.float64]) -> None:
         """Add to a record what was gained since the last evaluation, where it was on the same units.
 
         units  [U, fields] what was found now, which is kept for the next evaluation

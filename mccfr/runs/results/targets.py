@@ -6,14 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
-from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
+from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import OWN_CODE, Run, is_run, open_run
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.asked import Asked, OnDeals, is_unlisted
+from mccfr.solvers.deep.asked import Asked, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import is_checkpoint
 
@@ -77,7 +76,7 @@ class Target:
 def open_target(target: Reference, *, on_deals: bool = False, code: str = OWN_CODE) -> Target:
     """A run's checkpoint, a policy, or exported networks.
 
-    on_deals  where no table holds what networks play, have a strategy that can be asked on deals alone (`OnDeals`)
+    on_deals  where no table holds what networks play, have a strategy that can be asked on deals alone
     code      as `open_run` takes it
 
     Raises `ValueError` where nothing of these is there, for another abstraction than the run's, and for what goes with
@@ -92,7 +91,7 @@ def open_target(target: Reference, *, on_deals: bool = False, code: str = OWN_CO
         return Target(policy.game, policy.strategy(), _exported_counts(policy.meta))
     if is_networks(target.path):
         asked, meta = read_networks(target.path)
-        strategy = OnDeals(asked) if on_deals and is_unlisted(asked.game) else asked.strategy()
+        strategy = asked.untabled() if on_deals and is_unlisted(asked.game) else asked.strategy()
         return Target(asked.game, strategy, _exported_counts(meta))
     if is_checkpoint(target.path):
         number = int(target.path.name)
@@ -104,9 +103,8 @@ def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
     checkpoint, game, built = find_checkpoint(run, target.number), run.build_game(), run.abstraction()
     counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
     counts |= {"checkpoint": checkpoint.number}
-    strategy: Strategy | OnDeals
     if on_deals and run.algorithm.averages.keeps_networks and is_unlisted(game):
-        strategy = OnDeals(checkpoint_networks(game, run.config, checkpoint, target.average))
+        strategy = checkpoint_networks(game, run.config, checkpoint, target.average).untabled()
     elif target.average is not None:
         strategy = named_average(game, run.config, checkpoint, target.average)
     else:
@@ -129,7 +127,7 @@ def open_networks(target: Reference, code: str = OWN_CODE) -> Asked | None:
     return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, target.number))
 
 
-def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) -> PolicySource:
+def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) -> Behaviour:
     """A policy, or the average strategy of a run's checkpoint, to be asked for infosets.
 
     check  as `Policy.open` takes it
@@ -141,7 +139,7 @@ def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) 
         target.check_exported()
         return Policy.open(target.path, check=check)
     found = open_target(target, code=code)
-    return StrategySource(found.game, found.strategy)
+    return Profile(found.game, found.strategy)
 
 
 def plain_target(found: Target, name: str) -> Target:
@@ -151,7 +149,7 @@ def plain_target(found: Target, name: str) -> Target:
     return replace(found, strategy=PLAIN_STRATEGIES[name](found.game), counts=dict.fromkeys(found.counts))
 
 
-def opponent(found: Target, named: Reference) -> Side:
+def opponent(found: Target, named: Reference) -> Profile:
     """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
 
     Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
@@ -161,11 +159,11 @@ def opponent(found: Target, named: Reference) -> Side:
     if named.is_plain:
         if not named.is_bare:
             raise ValueError(f"{named.path} is no run: leave --against-checkpoint, -abstraction and -average out")
-        return Side(game, PLAIN_STRATEGIES[str(named.path)](game))
-    other = open_target(named, on_deals=isinstance(found.strategy, OnDeals))
+        return Profile(game, PLAIN_STRATEGIES[str(named.path)](game))
+    other = open_target(named, on_deals=found.strategy.on_deals is not None)
     if _shares_tables(found, other):
-        return Side(replace(other.game, cards=game.cards), other.strategy)
-    return Side(other.game, other.strategy)
+        return Profile(replace(other.game, cards=game.cards), other.strategy)
+    return Profile(other.game, other.strategy)
 
 
 def _shares_tables(one: Target, other: Target) -> bool:

@@ -19,6 +19,9 @@ RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT, PROGRESS, LONGE
 total weight of the iterations of this session, a float64 in the bits of its cell; PROGRESS: nanoseconds of the
 monotonic clock when it last ended a batch or looked for orders, 0 before the first time; LONGEST_BATCH: nanoseconds."""
 
+ENDS = 12
+"""Of the worker that sweeps the tables: the period ends for which it has."""
+
 OVERFLOW = 11
 """Of a worker that trains strata: 1 where a change of the first street did not fit into 64 bits."""
 

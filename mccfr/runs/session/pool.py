@@ -1,6 +1,6 @@
 """Who does the work of a run, and on which tables: worker processes, or this process itself.
 
-Its threads are in `thread_pool`.  A pool owns the live tables.  They are there from the start, to be filled by whoever
+A pool owns the live tables.  They are there from the start, to be filled by whoever
 restores a run; `begin` sets the workers to them.  All kinds obey the same few orders: `release` lets the workers train
 until the run's totals reach a limit; `resting` says whether all have got there (or have obeyed `pause`); while they
 rest, `states` and the tables are consistent.
@@ -17,13 +17,11 @@ import signal
 import subprocess
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 import mccfr
 from mccfr.config.outside import allowed
@@ -221,21 +219,17 @@ class InlinePool(AllInMemory, NobodyLost):
         self.pause()
 
 
-class WorkerPool(AllInMemory, ABC):
-    """Workers that train on the same tables, each with its own streams of deals and actions, by their control cells.
+class ProcessPool(AllInMemory):
+    """Worker processes on tables in shared memory, each with its own streams of deals and actions, by control cells."""
 
-    How they are made, found dead and ended is the business of those derived from it.
-    """
+    _program = "mccfr.runs.session.worker"
 
-    tables: TableSet
-    game: Game
-    warning: str | None = None
-    _cells: npt.NDArray[np.int64]
-    _watch: Watch
-    _ended_text: ClassVar[str] = "was ended"
-
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self._run, self._log = run, run.path(LOG)
+        self._live, self.warning = live, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
+        self._processes: list[subprocess.Popen[bytes]] = []
         self._lost: dict[int, str] = {}
         self._ended: set[int] = set()  # those of the lost that were ended here
 
@@ -258,29 +252,10 @@ class WorkerPool(AllInMemory, ABC):
 
     def _make_cells(self, rows: int) -> None:
         """Make the control block, with the order to rest in it."""
-        self._cells = self._new_cells(rows)
+        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
+        self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE
         self._cells[0, control.EPOCH] = 1
-
-    @abstractmethod
-    def _new_cells(self, rows: int) -> npt.NDArray[np.int64]:
-        """[rows, columns] zeros that all workers see."""
-
-    @abstractmethod
-    def _begin_workers(self, workers: int) -> None:
-        """Start the workers, whose rows are ready, and watch them."""
-
-    @abstractmethod
-    def _find_dead(self) -> bool:
-        """Note the workers that have died; whether there are new ones."""
-
-    @abstractmethod
-    def _end(self, worker: int) -> None:
-        """End a worker, as far as it can be."""
-
-    @abstractmethod
-    def _count(self) -> int:
-        """How many workers there are."""
 
     def _order(self, command: int) -> None:
         self._ordered_at = time.monotonic()
@@ -312,7 +287,7 @@ class WorkerPool(AllInMemory, ABC):
 
     def can_save(self) -> bool:
         # A single worker's run is repeatable to the bit, and would not be any more.
-        return not self._lost or (self._count() > 1 and self._sweeper not in self._lost)
+        return not self._lost or (len(self._processes) > 1 and self._sweeper not in self._lost)
 
     def silent(self) -> list[Silence]:
         return self._watch.silent()
@@ -320,7 +295,7 @@ class WorkerPool(AllInMemory, ABC):
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
         sentences, now = [], time.monotonic()
         stuck = {silence.worker for silence in self.silent() if not silence.computes}
-        for worker in range(self._count()):
+        for worker in range(len(self._processes)):
             rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
             if worker in self._lost or rests or now - ordered_at < self._watch.patience(worker, seconds):
                 continue
@@ -328,7 +303,7 @@ class WorkerPool(AllInMemory, ABC):
                 continue
             self._end(worker)
             self._ended.add(worker)
-            self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and {self._ended_text}"
+            self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and was ended"
             sentences.append(self._lost[worker])
         return sentences
 
@@ -350,24 +325,8 @@ class WorkerPool(AllInMemory, ABC):
     def states(self) -> list[WorkerState]:
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]
 
-
-class ProcessPool(WorkerPool):
-    """Worker processes on tables in shared memory."""
-
-    _program = "mccfr.runs.session.worker"
-
-    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
-        super().__init__(run)
-        self._live, self.warning = live, live.warning
-        self.tables = map_tables(run.layout(game), live.regions)
-        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
-        self._processes: list[subprocess.Popen[bytes]] = []
-
-    def _new_cells(self, rows: int) -> npt.NDArray[np.int64]:
-        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
-        return self._block.cells
-
     def _begin_workers(self, workers: int) -> None:
+        """Start the workers, whose rows are ready, and watch them."""
         self._ordered_at = time.monotonic()
         self._kills_before = space.killed_for_memory()
         try:
@@ -430,9 +389,6 @@ class ProcessPool(WorkerPool):
         if available < _LOW_MEMORY_SHARE * total:
             return f", probably for want of memory: {available:,} bytes are available"
         return ""
-
-    def _count(self) -> int:
-        return len(self._processes)
 
     def _end(self, worker: int) -> None:
         process = self._processes[worker]

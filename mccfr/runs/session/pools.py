@@ -12,9 +12,8 @@ from mccfr.runs.session.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.session.strata.frames import live_specs
 from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
 from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
-from mccfr.runs.session.thread_pool import ThreadPool
 from mccfr.solvers.registry import algorithm_of
-from storage.live import check_room, create_live
+from storage.live import create_live
 
 
 def training_problem(config: Config) -> str | None:
@@ -39,12 +38,6 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     tables = run.config.tables
     specs = live_specs(run.config, game, run.layout(game))
     kind = pool_kind(run.config)
-    if issubclass(kind, ThreadPool):
-        if not force:
-            check_room(specs, format=tables.format)
-        with contextlib.closing(kind(run, game)) as threads:
-            yield threads
-        return
     with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
         pool = kind(run, game, live)
         try:
@@ -53,11 +46,9 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
             pool.close()
 
 
-def pool_kind(config: Config) -> type[InlinePool | ProcessPool | ThreadPool]:
+def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
     """The pool that a configuration asks for."""
     processes = config.run.workers > 0
-    if config.run.trains_in_threads:
-        return ThreadPool
     if config.tables.resident is not None:
         return TurnsPool if processes else InlineTurns
     if config.run.strata is not None:

@@ -2,7 +2,7 @@
 
 What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
 Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables, and rest only
-while the copy is made (so that no row is separated from its stamp); where memory is too short for a copy they rest
+while the copy is made (so that it is of one moment); where memory is too short for a copy they rest
 until all is done.
 """
 
@@ -67,7 +67,7 @@ class Session:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._pools = pools
         self._settings, self._points = run.config.run, run.config.evaluation
-        self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
+        self._events = Events(self._settings, self._points)
         self._signals = Signals()
         self._journals = Journals(run, reporter)
         self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
@@ -117,12 +117,7 @@ class Session:
             states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
             pool.begin(states)
-            self._event(
-                "started",
-                workers=self._settings.workers,
-                pool=self._settings.pool,
-                huge_bytes=huge_bytes(pool.tables.values()),
-            )
+            self._event("started", workers=self._settings.workers, huge_bytes=huge_bytes(pool.tables.values()))
             try:
                 return self._loop(pool)
             except AbandonedError as error:

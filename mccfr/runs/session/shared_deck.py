@@ -1,18 +1,15 @@
 """Bucket tables of whole hold'em, once for all workers of a run.
 
-For processes they lie in shared memory beside the live tables, for threads in huge pages where the system gives any.
+They lie in shared memory beside the live tables.
 """
 
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells
-from storage.pages import huge_zeros
 
 _FILE = "buckets"
 _CELL_BYTES = 8
@@ -45,15 +42,6 @@ def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)
-
-
-def own_buckets(game: Game, algorithm: Algorithm) -> Game:
-    """The game with its bucket tables in memory of this process's own; as it is where there are none, or no need."""
-    size = shared_bytes(game, algorithm)
-    if not size:
-        return game
-    memory = huge_zeros(size, np.uint8).view(np.uint8)
-    return replace(game, cards=game.cards.in_memory(memory, fill=True))
 
 
 def _shape(game: Game) -> tuple[int]:

@@ -21,10 +21,9 @@ from mccfr.config.solvers import ExternalSamplingConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
 from mccfr.tables.layout import TableLayout, private_tables
 from storage import space
-from storage.pages import huge_zeros
 
 _FEWEST_BUCKETS = 10
 _SORTED_DEALS = 100_000  # by which buckets are sorted
@@ -62,8 +61,7 @@ def measured_play(config: Config, game: Game, layout: TableLayout, nodes: int | 
     algorithm = algorithm_of(config)
     speed = None
     if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * space.available_memory_bytes()):
-        zeros = huge_zeros if config.run.trains_in_threads else np.zeros
-        speed = _trained(algorithm.solver(game, private_tables(layout, zeros)), seconds).speed
+        speed = _trained(algorithm.solver(game, private_tables(layout)), seconds).speed
     infosets = game.infosets.astype(float).sum()
     shown = (speed or 1e7) * seconds  # nodes of the second training, about
     share = 0.0 if nodes is None else min(1.0, shown / nodes)

@@ -47,9 +47,9 @@ class _Seen(NamedTuple):
 
 
 class Watch:
-    """Looks at the stamps of workers' rows [W, columns], and at those processes or threads whose stamps are old.
+    """Looks at the stamps of workers' rows [W, columns], and at those processes whose stamps are old.
 
-    stats  the file of each in which the kernel says what it does (`process_stat`, `thread_stat`)
+    stats  the file of each in which the kernel says what it does (`process_stat`)
     """
 
     def __init__(self, rows: npt.NDArray[np.int64], stats: Iterable[Path], alive: Callable[[int], bool]) -> None:
@@ -107,13 +107,8 @@ def process_stat(pid: int) -> Path:
     return Path(f"/proc/{pid}/stat")
 
 
-def thread_stat(number: int) -> Path:
-    """What the kernel tells of a thread of this process, by its native number."""
-    return Path(f"/proc/self/task/{number}/stat")
-
-
 def _state(stat: Path) -> tuple[str, float]:
-    """(state letter of a process or thread as in `ps`, processor seconds taken); ("", 0) where there is none."""
+    """(state letter of a process as in `ps`, processor seconds taken); ("", 0) where there is none."""
     try:
         fields = stat.read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

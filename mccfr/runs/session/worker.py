@@ -42,6 +42,7 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
     row[control.WEIGHT] = np.float64(weight).view(np.int64)
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
+    row[control.ENDS] = state.ends
     row[control.ITERATIONS] = state.iterations
     row[control.NODES] = state.nodes
 
@@ -49,7 +50,8 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     """A worker's counters and random words from its row."""
     stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
-    return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in stream])
+    counts = int(row[control.ITERATIONS]), int(row[control.NODES])
+    return WorkerState(*counts, [int(word) for word in stream], ends=int(row[control.ENDS]))
 
 
 def work(

@@ -6,7 +6,7 @@ theorem 2.  Where a player's networks are of his average strategy (Deep CFR's), 
 
 Where infosets are listed all of them are answered at once; where cards are dealt, only what is asked for, for the very
 cards that are named: networks do not know that suits are alike.  Where hands have too many classes for a table, deals
-are asked for, all decisions of each (`OnDeals`).
+are asked for, all decisions of each (`Strategy.on_deals`).
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import HAND_STREAM, Learned, Tables, match_regrets
 from mccfr.solvers.deep.tabulated import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
-from mccfr.tables.strategy import BlockArrays, Rows, Strategy
+from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def asked_tables(tables: Tables) -> Tables:
@@ -118,6 +118,15 @@ class Asked:
         classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
         return self._said_by(Tabulation(self._dealt, classes), self._kept())
 
+    def untabled(self) -> Strategy:
+        """The average where no table holds it, to be asked for on deals; its tables raise `ValueError`."""
+        none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
+        return Strategy(none, none, none, self.on_deals)
+
+    def _refuse(self, block: int) -> NoReturn:
+        check_tabulated(self.game)
+        raise AssertionError(f"block {block} of {self.game.name} has a table")
+
     def _kept(self) -> list[list[tuple[float, npt.NDArray[np.float32]]]]:
         return [self._dealt.networks(player) for player in range(2)]
 
@@ -128,7 +137,7 @@ class Asked:
             return table.shares([mine[0][1] for mine in networks])
         return table.explicit(networks)
 
-    def at(
+    def rows(
         self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """[n, A] probabilities at a decision with cards [n, C] that its player sees, and [n] the weight behind each.
@@ -176,25 +185,3 @@ class Asked:
 def is_unlisted(game: Game) -> bool:
     """Whether networks see cards here that are dealt, in too many classes for a table of what they play."""
     return is_dealt(game) and not is_tabulated(game)
-
-
-class OnDeals(Strategy):
-    """A strategy of networks where no table holds it: asked for on deals.  Its tables raise `ValueError`."""
-
-    def __init__(self, asked: Asked) -> None:
-        blocks = BlockArrays(2 * asked.game.tree.streets, self._refuse)
-        super().__init__(blocks, blocks)
-        self._asked: Asked
-        object.__setattr__(self, "_asked", asked)  # dataclasses that are frozen take no other
-
-    def _refuse(self, block: int) -> NoReturn:
-        check_tabulated(self._asked.game)
-        raise AssertionError(f"block {block} of {self._asked.game.name} has a table")
-
-    def rows(self, block: int) -> Rows:
-        """As `RowSource.rows`: there are none."""
-        self._refuse(block)
-
-    def on_deals(self, hands: Hands) -> Strategy:
-        """As `Asked.on_deals`."""
-        return self._asked.on_deals(hands)

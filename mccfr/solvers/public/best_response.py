@@ -15,7 +15,7 @@ from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
-from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
+from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
 
@@ -74,10 +74,10 @@ def values(
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
         """Slots first, as in training; made out of what is stored, so that there are no others in memory."""
-        return whole_rows(strategy.rows(block), row_starts(game, block), _BLOCKS, threads)
+        return whole_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
 
-    public = public or public_tree(game, BlockArrays(strategy.blocks, lambda block: table(block).T))
-    walk = Walk(public, [table(block) for block in range(strategy.blocks)], threads)
+    public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
+    walk = Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
     return np.array([walk.values(player) for player in players]) / public.joint_weight
 
 

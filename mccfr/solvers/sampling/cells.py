@@ -91,27 +91,22 @@ def number_type(dtype):
     return types.float32 if is_narrow(dtype) else dtype
 
 
-def place_type(kind):
-    """The type of an intrinsic's argument that says where a row is.
-
-    An int64, its first cell; or where cells may have 16 bits (first cell, address of its scale, random word), of which
-    the word is needed to write, and both are there for nothing where the table's dtype has no use for them.
-    """
-    return kind if isinstance(kind, types.BaseTuple) else types.int64
-
-
 def first_cell(builder, at):
-    """The first cell of a row, from an argument of `place_type`."""
+    """The first cell of a row from where it is (`row_at`)."""
     return at if isinstance(at.type, ir.IntType) else builder.extract_value(at, 0)
 
 
+def _scale_address(builder, at):
+    return builder.extract_value(at, 1)
+
+
 def load_row(context, builder, array_type, array, at, mask):
-    """The row at an argument of `place_type` as numbers, 0 in the lanes beyond `mask`."""
+    """The row at a place (`row_at`) as numbers, 0 in the lanes beyond `mask`."""
     place, dtype = pointer(context, builder, array_type, array, first_cell(builder, at)), array_type.dtype
     if not is_narrow(dtype):
         return load(builder, place, mask)
     cells = builder.sitofp(load(builder, place, mask, 2), _FLOATS)
-    return builder.fmul(cells, splat(builder, _unit(builder, _scale(builder, builder.extract_value(at, 1)))))
+    return builder.fmul(cells, splat(builder, _unit(builder, _scale(builder, _scale_address(builder, at)))))
 
 
 def _scale_pointer(builder, address):
@@ -179,15 +174,16 @@ def _rounded(builder, numbers, addends, word):
     return builder.trunc(builder.sub(builder.xor(whole, minus), minus), _CELLS)
 
 
-def store_sum(context, builder, array_type, array, at, mask, numbers, addends):
-    """Store the sums of two vectors as a row; `at` of `place_type`, with a word where cells have 16 bits."""
+def store_sum(context, builder, array_type, array, at, mask, numbers, addends, word=None):
+    """Store the sums of two vectors as a row; `word`: 64 random bits, which int16 cells are rounded by."""
     place, dtype = pointer(context, builder, array_type, array, first_cell(builder, at)), array_type.dtype
     if not is_narrow(dtype):
         store(builder, builder.fadd(numbers, addends), place, mask)
         return
-    inverse = splat(builder, _new_scale(builder, builder.fadd(numbers, addends), mask, builder.extract_value(at, 1)))
+    scale = _new_scale(builder, builder.fadd(numbers, addends), mask, _scale_address(builder, at))
+    inverse = splat(builder, scale)
     numbers, addends = builder.fmul(numbers, inverse), builder.fmul(addends, inverse)
-    store(builder, _rounded(builder, numbers, addends, builder.extract_value(at, 2)), place, mask, 2)
+    store(builder, _rounded(builder, numbers, addends, word), place, mask, 2)
 
 
 @intrinsic
@@ -202,37 +198,39 @@ def is_scaled(typing_context, table):
 
 
 @intrinsic
-def scale_at(typing_context, table, scales, index):
-    """The address (int64) of scales[index], the scale of a row of `table`; 0 where its rows have none."""
+def row_at(typing_context, table, scales, cell, scale):
+    """Where a row of `table` is: the number of its first cell, of an int16 table the address of scales[scale] too."""
     known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
         if not known:
-            return ir.IntType(64)(0)
-        return builder.ptrtoint(pointer(context, builder, signature.args[1], *arguments[1:]), ir.IntType(64))
+            return arguments[2]
+        address = pointer(context, builder, signature.args[1], arguments[1], arguments[3])
+        parts = arguments[2], builder.ptrtoint(address, ir.IntType(64))
+        return context.make_tuple(builder, signature.return_type, parts)
 
-    return types.int64(table, scales, types.int64), codegen
+    where = types.UniTuple(types.int64, 2) if known else types.int64
+    return where(table, scales, types.int64, types.int64), codegen
 
 
 @intrinsic
-def cell_number(typing_context, table, at, action):
-    """The number in one cell of the row at (first cell, address of its scale, random word)."""
+def prefetch_row(typing_context, table, scales, cell, scale):
+    """Ask for the lines of a row, to be written soon, and of its scale where it has one; arguments as of `row_at`."""
+    known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
-        cells, at_, action_ = arguments
-        index = builder.add(first_cell(builder, at_), action_)
-        dtype, place = table.dtype, pointer(context, builder, signature.args[0], cells, index)
-        if not is_narrow(dtype):
-            return builder.load(place)
-        cell = builder.sitofp(builder.load(place, align=2), _FLOAT)
-        return builder.fmul(cell, _unit(builder, _scale(builder, builder.extract_value(at_, 1))))
+        table_, scales_, cell_, scale_ = arguments
+        emit_prefetch(builder, address_of(context, builder, signature.args[0], table_, cell_), write=True)
+        if known:
+            emit_prefetch(builder, address_of(context, builder, signature.args[1], scales_, scale_), write=True)
+        return context.get_dummy_value()
 
-    return number_type(table.dtype)(table, place_type(at), types.int64), codegen
+    return types.void(table, scales, types.int64, types.int64), codegen
 
 
 @intrinsic
-def prefetch_scale(typing_context, table, scales, index):
-    """Ask for the line of scales[index], to be written soon, where rows of `table` have scales."""
+def prefetch_scale(typing_context, table, scales, scale):
+    """Ask for the line of scales[scale], to be written soon, where rows of `table` have scales."""
     known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
@@ -241,3 +239,19 @@ def prefetch_scale(typing_context, table, scales, index):
         return context.get_dummy_value()
 
     return types.void(table, scales, types.int64), codegen
+
+
+@intrinsic
+def cell_number(typing_context, table, at, action):
+    """The number in one cell of the row at a place (`row_at`)."""
+
+    def codegen(context, builder, signature, arguments):
+        cells, at_, action_ = arguments
+        index = builder.add(first_cell(builder, at_), action_)
+        dtype, place = table.dtype, pointer(context, builder, signature.args[0], cells, index)
+        if not is_narrow(dtype):
+            return builder.load(place)
+        cell = builder.sitofp(builder.load(place, align=2), _FLOAT)
+        return builder.fmul(cell, _unit(builder, _scale(builder, _scale_address(builder, at_))))
+
+    return number_type(table.dtype)(table, at, types.int64), codegen

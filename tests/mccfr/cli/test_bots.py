@@ -31,13 +31,13 @@ from small_games import TOY
 from mccfr.cli import bots as commands
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.match import Contender
-from mccfr.evaluation.side import Side
 from mccfr.play.acpc import TableError
 from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.dealer import Clock
 from mccfr.play.door import listening
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
+from mccfr.policy.profile import Profile
 from mccfr.runs.results import bots
 from mccfr.runs.results.players import Opened
 from mccfr.tables.strategy import uniform_strategy
@@ -47,7 +47,7 @@ from mccfr.tables.strategy import uniform_strategy
 def holdem(monkeypatch, tmp_path):
     """`holdem` is the name of the random policy, which no test needs on a disk."""
     source, opened = policy(), bots.open_player
-    side = Side(source.game, uniform_strategy(source.game))
+    side = Profile(source.game, uniform_strategy(source.game))
     table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
 
     def named(name, manner, **given):

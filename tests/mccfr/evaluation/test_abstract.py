@@ -18,8 +18,8 @@ from strategies import random_strategy
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods import measure
-from mccfr.evaluation.side import Side
 from mccfr.games.recall import forgotten_street
+from mccfr.policy.profile import Profile
 from mccfr.tables.strategy import Strategy
 
 
@@ -90,5 +90,5 @@ def test_imperfect_recall_is_refused_and_named():
     game = merged(real, [np.arange(int(real.cards.buckets[0, 0])), np.zeros(int(real.cards.buckets[1, 0]), int)])
     assert forgotten_street(game) == 1
     with pytest.raises(ValueError, match=r"imperfect recall: buckets on street 1 do not say .* use the method exact"):
-        measure("abstract", Side(game, random_strategy(game, 0)))
+        measure("abstract", Profile(game, random_strategy(game, 0)))
     assert "too many boards" in abstract_problem(deck_game())

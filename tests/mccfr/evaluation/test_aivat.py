@@ -15,18 +15,17 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from mccfr.evaluation.values import EquityHeuristic
 from small_games import game_of
 from strategies import random_strategy, seated
 
 from mccfr.evaluation.aivat import Aivat, HandState, Heuristic, _Hand
+from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.side import Side
 from mccfr.games.translation import real_betting
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 
 GAMES = ("kuhn", "leduc")
@@ -45,7 +44,7 @@ class Table:
             pair[even] = uniform_strategy(self.game)
             self.strategy = seated(*pair)
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
-        self.seat = Seat(StrategySource(self.game, self.strategy))
+        self.seat = Seat(Profile(self.game, self.strategy))
         self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
         self.truth = evaluate_exact(self.game, self.strategy).value_chips
         self.histories = list(self.all_histories())
@@ -165,7 +164,7 @@ def test_the_mean_is_exact_whatever_the_heuristic(name, known):
     for seed in range(3 if name == "kuhn" else 1):
         mean, variance = at.scored(random_values(at, seed), known)
         assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
-    equity = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     assert at.scored(equity, known)[0] == pytest.approx(at.truth, abs=1e-12)
 
 
@@ -189,7 +188,7 @@ def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
 def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
     """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
     at = Table(name, even=1)
-    for values in (random_values(at, 1), EquityHeuristic(Side(at.game, at.strategy), at.dealing)):
+    for values in (random_values(at, 1), EquityHeuristic(Profile(at.game, at.strategy), at.dealing)):
         assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
     one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
     assert all_hands < one
@@ -199,7 +198,7 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
 def test_equity_and_the_policys_own_play_leave_less(name):
     at = table(name)
     chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
-    equity = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     left = {key: at.scored(equity, known)[1] for key, known in KNOWN.items()}
     assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
 
@@ -233,7 +232,7 @@ def test_a_heuristic_fitted_on_the_scored_hands_is_caught():
 
 def test_what_a_known_player_never_does_is_refused():
     at = table("leduc")
-    caller = Seat(StrategySource(at.game, pure_strategy(at.game, "c")))
+    caller = Seat(Profile(at.game, pure_strategy(at.game, "c")))
     deal, played = next((deal, played) for deal, played, *_ in at.histories if played.actions[0] != "c")
     ranges = [SeenRange(caller, position) for position in range(2)]
     with pytest.raises(RuntimeError, match="none of his hands"):

@@ -20,7 +20,7 @@ from abstraction.cards import parse_cards
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.hand_values import Below, HandValues, root_values
 from mccfr.games.catalogue import build_game
-from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.export_values import policy_values
@@ -54,7 +54,7 @@ def reach(source, node, buckets, player):
 def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
     """Every pair of hands on every board; a player's own range counts for nothing."""
     game = build_game(LeducGame(), None)
-    source, cards = StrategySource(game, partly_reached_strategy(game)), game.cards
+    source, cards = Profile(game, partly_reached_strategy(game)), game.cards
     found, exact = root_values(source)
     assert exact and [(one.street, one.player) for one in found] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for one in found:
@@ -146,7 +146,7 @@ def test_a_policy_carries_values(tmp_path):
         plain.values(0, 0)
     game = build_game(LeducGame(), None)
     strategy = partly_reached_strategy(game)
-    values = policy_values(StrategySource(game, strategy), 1, Silent())
+    values = policy_values(Profile(game, strategy), 1, Silent())
     out = tmp_path / "leduc"
     write_policy(out, game, document(LeducGame()), strategy, provenance={}, values=values)
     assert verify_policy(out) == []

@@ -16,9 +16,9 @@ from mccfr.cards.deals import card_masks
 from mccfr.config.games import GoofspielGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.side import Side
 from mccfr.games.catalogue import build_game
 from mccfr.intervals import student95
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import BoardSource
@@ -91,7 +91,7 @@ def pairs_value(games, strategy, board):
 def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
     """Full boards of three to five cards; against the same buckets, and against others in other numbers."""
     games = deck_game(board_cards), deck_game(board_cards, buckets)
-    sides = [Side(game, random_strategy(game, seed)) for seed, game in enumerate(games, 1)]
+    sides = [Profile(game, random_strategy(game, seed)) for seed, game in enumerate(games, 1)]
     found, won = head_to_head(*sides, boards=3, seed=8), []
     source = BoardSource(games[0], np.float64, 8, purpose=EVALUATION)
     for number in range(3):
@@ -112,14 +112,14 @@ def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
 
 def boards_played(monkeypatch, game, **options):
     """Hands on each board that head-to-head plays, in order."""
-    seen, original = [], module.Table.play
+    seen, original = [], module.SeatedPolicies.play
 
     def note(table, board, seating):
         if seating == 0:
             seen.append((np.sort(board.hand).tobytes(), board.showdown.strength.tobytes()))
         return original(table, board, seating)
 
-    monkeypatch.setattr(module.Table, "play", note)
+    monkeypatch.setattr(module.SeatedPolicies, "play", note)
     strategy = uniform_strategy(game)
     play(game, strategy, strategy, **options)
     monkeypatch.undo()

@@ -22,10 +22,10 @@ from mccfr.config.games import FlopHoldemGame, HoldemGame, HoldemSubgame, LeducG
 from mccfr.config.tables import AbstractionConfig
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.side import Side
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import flop_holdem, holdem
+from mccfr.policy.profile import Profile
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}
@@ -48,7 +48,9 @@ def renumbered(side, seed=0):
     for street, old in enumerate(cards.bucket):
         numbers = [np.where(old[p] >= 0, order[2 * street + p][old[p]], -1) for p in range(2)]
         bucket.append(np.stack(numbers).astype(np.int32))
-    return Side(replace(side.game, cards=replace(cards, bucket=bucket)), Strategy(tuple(tables), side.strategy.weight))
+    return Profile(
+        replace(side.game, cards=replace(cards, bucket=bucket)), Strategy(tuple(tables), side.strategy.weight)
+    )
 
 
 def chips(one, other, **options):
@@ -58,14 +60,14 @@ def chips(one, other, **options):
 @pytest.mark.parametrize("name", ["leduc", "leduc, suits merged", "two hole cards", "turn", "turn on buckets"])
 def test_renumbering_the_buckets_of_a_strategy_changes_nothing(name):
     game = endgame_on("tenths") if name == "turn on buckets" else game_of(name)
-    a, b = (Side(game, random_strategy(game, seed)) for seed in (1, 2))
+    a, b = (Profile(game, random_strategy(game, seed)) for seed in (1, 2))
     expected = chips(a, b, boards=10, seed=3)
     scale = abs(game.tree.arrays.showdown).max()
     for one, other in ((a, renumbered(b)), (renumbered(a), b), (renumbered(a, 1), renumbered(b, 2))):
         assert chips(one, other, boards=10, seed=3) == pytest.approx(expected, abs=1e-12 * scale)
         assert chips(other, one, boards=10, seed=3) == pytest.approx(-expected, abs=1e-12 * scale)
     assert chips(a, renumbered(a), boards=10) == pytest.approx(0, abs=1e-12 * scale)
-    wrong = Side(game, renumbered(b).strategy)  # a planted error: the target's bucket map for both
+    wrong = Profile(game, renumbered(b).strategy)  # a planted error: the target's bucket map for both
     assert abs(chips(a, wrong, boards=10, seed=3) - expected) > 1e-3
 
 
@@ -85,7 +87,7 @@ def test_all_boards_give_the_exact_value_of_two_abstractions(pair):
         "other features": lambda: (endgame_on("tenths"), endgame_on("last digit")),
         "other counts": lambda: (endgame_on("thirds"), endgame_on("last digit")),
     }[pair]()
-    a, b = Side(one, random_strategy(one, 1)), Side(other, random_strategy(other, 2))
+    a, b = Profile(one, random_strategy(one, 1)), Profile(other, random_strategy(other, 2))
     found = chips(a, b, boards=200)
     assert found == pytest.approx(exact_chips((mixed(one, other), mixed(other, one)), a.strategy, b.strategy), rel=1e-9)
     assert chips(b, a, boards=200) == -found != 0
@@ -114,10 +116,10 @@ def test_hold_em_off_the_deck_on_buckets_numbered_in_reverse(slot_abstractions, 
     """Ten buckets a street, b and 9 - b: with one map for both sides, each beat the other by 186 chips of four
     streets.  The tables of a river take seconds to read; all else is of every street alike."""
     tens, twos = (slot_game(streets, directory) for directory in slot_abstractions)
-    a, b, c = (Side(game, random_strategy(game, seed)) for seed, game in enumerate((tens, tens, twos), 1))
+    a, b, c = (Profile(game, random_strategy(game, seed)) for seed, game in enumerate((tens, tens, twos), 1))
     snet = backwards(tens)
     a_back, b_back = (
-        Side(snet, Strategy(tuple(table[::-1] for table in side.strategy.probability), side.strategy.weight))
+        Profile(snet, Strategy(tuple(table[::-1] for table in side.strategy.probability), side.strategy.weight))
         for side in (a, b)
     )
     for other, other_back in ((b, b_back), (c, c)):
@@ -127,7 +129,7 @@ def test_hold_em_off_the_deck_on_buckets_numbered_in_reverse(slot_abstractions, 
             assert chips(one, against, boards=4, seed=1) == pytest.approx(won, rel=1e-12)
             assert chips(against, one, boards=4, seed=1) == -chips(one, against, boards=4, seed=1)
     assert chips(a, a_back, boards=4) == pytest.approx(0, abs=1e-12 * 20_000)
-    assert abs(chips(a, Side(tens, a_back.strategy), boards=4)) > least  # a planted error: one map for both
+    assert abs(chips(a, Profile(tens, a_back.strategy), boards=4)) > least  # a planted error: one map for both
 
 
 class DeckOfHighest(WholeDeck):
@@ -144,7 +146,7 @@ def test_recipes_with_other_features_have_one_winner():
     """Equal numbers of buckets that mean other hands: what one side wins the other loses, bit for bit."""
     sums = deck_game((0, 3))
     highest = replace(sums, cards=DeckOfHighest((0, 3), sums.cards.buckets, lambda: []))
-    a, b = Side(sums, random_strategy(sums, 1)), Side(highest, random_strategy(highest, 2))
+    a, b = Profile(sums, random_strategy(sums, 1)), Profile(highest, random_strategy(highest, 2))
     assert chips(a, b, boards=5) == -chips(b, a, boards=5) != 0
 
 
@@ -152,8 +154,8 @@ def test_recipes_with_other_features_have_one_winner():
 def test_strategies_without_cards_in_mind_play_alike_on_any_buckets(named):
     one, other = endgame_on("tenths"), endgame_on("thirds")
     make = {"uniform": uniform_strategy, "always-call": lambda game: pure_strategy(game, "c")}[named]
-    a = Side(one, random_strategy(one, 1))
-    assert chips(a, Side(other, make(other)), boards=9) == pytest.approx(chips(a, Side(one, make(one)), boards=9))
+    a = Profile(one, random_strategy(one, 1))
+    assert chips(a, Profile(other, make(other)), boards=9) == pytest.approx(chips(a, Profile(one, make(one)), boards=9))
 
 
 # --- what is refused ---
@@ -209,7 +211,7 @@ def other_games():
 @pytest.mark.parametrize(("one", "other", "message"), [pytest.param(*rest, id=name) for name, *rest in other_games()])
 def test_other_games_are_refused_in_one_sentence(one, other, message):
     uniform = uniform_strategy(one)  # games are compared first
-    sides = [Side(game, uniform) for game in (one, other)]
+    sides = [Profile(game, uniform) for game in (one, other)]
     for pair in (sides, sides[::-1]):
         with pytest.raises(ValueError, match=r"same game, card buckets apart: .* for the first and") as told:
             head_to_head(*pair, boards=2)

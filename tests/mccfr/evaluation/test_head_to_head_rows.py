@@ -22,10 +22,10 @@ from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
 from mccfr.evaluation.head_to_head import _row_spans, head_to_head
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
-from mccfr.policy.quantise import dequantise, quantise
+from mccfr.policy.profile import Profile
+from mccfr.policy.quantise import quantise
 from mccfr.runs.results import averages
 from mccfr.runs.results.averages import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
@@ -34,8 +34,7 @@ from mccfr.tables import row_tables as module
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows
 from mccfr.tables.strategy import (
-    Rows,
-    StoredStrategy,
+    BlockRows,
     Strategy,
     average_block,
     pure_strategy,
@@ -62,17 +61,17 @@ def stored(game, form, seed):
         if form.startswith("uint"):
             starts, weight = row_starts(game, block), weight.astype(np.float32)
             sums = quantise(probability, starts, form)
-            rows.append(Rows(sums, weight))
-            probability = dequantise(sums, weight, starts)
+            rows.append(BlockRows(sums, weight))
+            probability = rows[-1].probabilities(starts)
         elif form.endswith("slot first"):
-            rows.append(Rows(np.ascontiguousarray(sums.T).T, sums=True))
+            rows.append(BlockRows(np.ascontiguousarray(sums.T).T, sums=True))
         elif form.endswith("padded"):
-            rows.append(Rows(np.pad(sums, ((0, 0), (0, 5)), constant_values=7), sums=True))
+            rows.append(BlockRows(np.pad(sums, ((0, 0), (0, 5)), constant_values=7), sums=True))
         else:
-            rows.append(Rows(sums, sums=True))
+            rows.append(BlockRows(sums, sums=True))
         dense.append((probability, weight))
     whole = Strategy(tuple(p for p, _ in dense), tuple(w for _, w in dense))
-    return StoredStrategy(rows, whole.probability.__getitem__, whole.weight.__getitem__), whole
+    return Strategy.stored(game, rows), whole
 
 
 def assert_rows_alike(game, one, other):
@@ -81,7 +80,7 @@ def assert_rows_alike(game, one, other):
     for node in game.tree.decisions.tolist():
         block, row, slot, count = (int(field[node]) for field in (arrays.block, arrays.row, arrays.slot, arrays.count))
         buckets = dice.integers(0, int(game.buckets[block]), 9)
-        reads = [strategy.read(block, row, slice(slot, slot + count), buckets) for strategy in (one, other)]
+        reads = [strategy.blocks[block].rows(row, slice(slot, slot + count), buckets) for strategy in (one, other)]
         assert reads[0][0].shape == (9, count) and np.array_equal(reads[0][0], reads[1][0])
         assert np.array_equal(reads[0][1], reads[1][1])
 
@@ -133,7 +132,7 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
         starts, expected = row_starts(game, block), dense.probability[block].T
         for threads in (1, 3):
             assert np.array_equal(whole_rows(source.rows(block), starts, 8, threads), expected)
-        slot_first = Rows(np.ascontiguousarray(expected).T)
+        slot_first = BlockRows(np.ascontiguousarray(expected).T)
         assert np.shares_memory(whole_rows(slot_first, starts, 8), slot_first.cells)
 
 
@@ -179,20 +178,20 @@ def test_tables_that_are_no_rows_are_refused():
     game = game_of("leduc")
     whole = random_strategy(game, 1)
     for wrong in (
-        [Rows(table.astype(np.float32)) for table in whole.probability],
-        [Rows(table.astype(np.uint16)) for table in whole.probability],
+        [BlockRows(table.astype(np.float32)) for table in whole.probability],
+        [BlockRows(table.astype(np.uint16)) for table in whole.probability],
     ):
         with pytest.raises(ValueError, match="cannot be read row by row"):
-            play(game, StoredStrategy(wrong, whole.probability.__getitem__, whole.weight.__getitem__), whole)
-    wider = [Rows(np.pad(table, ((0, 0), (0, 1)))) for table in whole.probability]
+            play(game, Strategy.stored(game, wrong), whole)
+    wider = [BlockRows(np.pad(table, ((0, 0), (0, 1)))) for table in whole.probability]
     with pytest.raises(ValueError, match="goes with the game it was made for"):
-        play(game, StoredStrategy(wider, whole.probability.__getitem__, whole.weight.__getitem__), whole)
+        play(game, Strategy.stored(game, wider), whole)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 SOLVERS = {
-    "bucket first, lazy": {**OUTCOME, "period_nodes": 5_000},
+    "bucket first": {**OUTCOME, "period_nodes": 5_000},
     "slot first": {"algorithm": "public-chance-sampling"},
     "full width": {"algorithm": "cfr", "variant": "dcfr"},
 }
@@ -207,14 +206,14 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
         monkeypatch.setattr(averages, "IN_MEMORY_BYTES", 0)
     target, game = open_target(Reference(run.directory)), run.build_game()
     dense = checkpoint_average(game, run.config, find_checkpoint(run, None))
-    for block in range(target.strategy.blocks):
-        cells = target.strategy.rows(block).cells
-        assert target.strategy.rows(block).sums and in_file == isinstance(_owner(cells), mmap.mmap)
+    for block, rows in enumerate(target.strategy.blocks):
+        cells = rows.cells
+        assert rows.sums and in_file == isinstance(_owner(cells), mmap.mmap)
         assert np.array_equal(target.strategy.probability[block], dense.probability[block])
         assert np.array_equal(target.strategy.weight[block], dense.weight[block])
     assert_rows_alike(game, target.strategy, dense)
-    uniform = Side(game, uniform_strategy(game))
-    assert head_to_head(Side(target.game, target.strategy), uniform) == head_to_head(Side(game, dense), uniform)
+    uniform = Profile(game, uniform_strategy(game))
+    assert head_to_head(Profile(target.game, target.strategy), uniform) == head_to_head(Profile(game, dense), uniform)
 
 
 def _owner(array):
@@ -263,8 +262,8 @@ def spilled_strategy(game, seed):
         for bucket in range(buckets):  # all of a row on one of its actions
             chosen = starts[:-1] + rng.integers(0, np.diff(starts))
             shares[bucket, chosen], weight[bucket] = 65535, 1
-        rows.append(Rows(shares, weight))
-    return StoredStrategy(rows, lambda block: 1 / 0, lambda block: 1 / 0)
+        rows.append(BlockRows(shares, weight))
+    return Strategy((), (), rows)
 
 
 def test_memory_does_not_grow_with_the_tables(monkeypatch):
@@ -272,7 +271,7 @@ def test_memory_does_not_grow_with_the_tables(monkeypatch):
     peaks = []
     for buckets in (40, 400):
         game = large_game(6, buckets)
-        sides = [Side(game, spilled_strategy(game, seed)) for seed in (1, 2)]
+        sides = [Profile(game, spilled_strategy(game, seed)) for seed in (1, 2)]
         head_to_head(*sides, boards=2)  # compiles, and fills caches
         tracemalloc.start()
         head_to_head(*sides, boards=2)
@@ -291,7 +290,7 @@ def test_private_memory_of_a_process_is_bounded_by_a_small_part_of_300_megabytes
         "from test_head_to_head_rows import *\n"
         "def own(): return int(re.search(r'RssAnon:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
         "small = large_game(3, 40); play(small, spilled_strategy(small, 1), spilled_strategy(small, 2), boards=2)\n"
-        "game = large_game(9, 1600); sides = [Side(game, spilled_strategy(game, seed)) for seed in (1, 2)]\n"
+        "game = large_game(9, 1600); sides = [Profile(game, spilled_strategy(game, seed)) for seed in (1, 2)]\n"
         "before = own(); head_to_head(*sides, boards=3)\n"
         "print(own() - before, 2 * int((game.tree.row_slots * game.buckets).sum()) / 2**20)\n"
     )

@@ -6,7 +6,7 @@ Shows:
   (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
 * Readings are remembered, and each side has a bucket map of its own: planted errors
   (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
-  test_an_error_in_the_meeting_tree_is_found)
+  test_an_error_in_the_joint_tree_is_found)
 """
 
 from dataclasses import replace
@@ -24,15 +24,15 @@ from test_head_to_head_buckets import renumbered
 
 from mccfr.cards.deals import card_masks
 from mccfr.config.games import HoldemGame, Menu, PokerGame
-from mccfr.evaluation import meeting as module
+from mccfr.evaluation import joint_tree as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.joint_tree import joint_tree, shared_tree
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.results.export import export_run
 from mccfr.runs.results.targets import Reference
@@ -68,7 +68,7 @@ def game(config, menu, merged=False):
 
 def side(config, menu, seed, merged=False):
     found = game(config, menu, merged)
-    return Side(found, random_strategy(found, seed))
+    return Profile(found, random_strategy(found, seed))
 
 
 # --- the twin ---
@@ -185,7 +185,7 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
         games = [build_game(each, None) for each in configs]
     except ValueError:
         assume(False)  # no menu of this game
-    one, other = (Side(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
+    one, other = (Profile(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
     assert head_to_head(one, other, boards=100).mean_chips == pytest.approx(twin(one, other), abs=1e-12)
 
 
@@ -206,7 +206,7 @@ def test_equal_trees_meet_in_that_tree(config, menu):
 
 def hold_em(menu, seed=1, stack=1_500.0):
     found = random_policy.policy(MENUS[menu], stack).game
-    return Side(found, random_strategy(found, seed))
+    return Profile(found, random_strategy(found, seed))
 
 
 def within(narrow, wide):
@@ -222,7 +222,7 @@ def within(narrow, wide):
         for number, child in enumerate(narrow.game.tree.children(node)):
             place = slot + labels.index(narrow.game.tree.label[child])
             tables[block][:, place] = narrow.strategy.probability[block][:, first + number]
-    return Side(wide, Strategy(tuple(tables), strategy.weight))
+    return Profile(wide, Strategy(tuple(tables), strategy.weight))
 
 
 def test_bets_that_are_never_made_change_nothing_in_whole_hold_em():
@@ -264,13 +264,13 @@ def test_one_bucket_map_for_both_sides_is_found():
 
 
 @pytest.mark.parametrize("error", ["one reading for certain", "own bets read back", "chips of the actor's tree"])
-def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
+def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
     one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
     truth = twin(one, other)
     if error == "one reading for certain":
-        whole = module._Builder.taken
+        whole = module._JointTreeBuilder.taken
         monkeypatch.setattr(
-            module._Builder,
+            module._JointTreeBuilder,
             "taken",
             lambda *call: [max(whole(*call), key=lambda r: r.probability)._replace(probability=1.0)],
         )
@@ -285,7 +285,7 @@ def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
 
         monkeypatch.setattr(Translation, "done", forgotten)
     else:
-        tree_of = module._Builder.compiled
+        tree_of = module._JointTreeBuilder.compiled
 
         def own_chips(builder):
             found = tree_of(builder)
@@ -294,7 +294,7 @@ def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
                 tree=replace(found.tree, arrays=arrays._replace(showdown=np.round(arrays.showdown * 0.9)))
             )
 
-        monkeypatch.setattr(module._Builder, "compiled", own_chips)
+        monkeypatch.setattr(module._JointTreeBuilder, "compiled", own_chips)
     assert abs(head_to_head(one, other, boards=100).mean_chips - truth) > 1e-3
 
 
@@ -315,7 +315,7 @@ def test_other_games_are_refused_whatever_their_menus(keys, message):
     one = side(BLINDS, "pot", 1)
     other = build_game(msgspec.structs.replace(BLINDS, menu=MENUS["two sizes"], **keys), None)
     with pytest.raises(ValueError, match=message) as told:
-        head_to_head(one, Side(other, random_strategy(other, 2)), boards=2)
+        head_to_head(one, Profile(other, random_strategy(other, 2)), boards=2)
     assert "same game, card buckets and menus apart: " in str(told.value) and "\n" not in str(told.value)
 
 
@@ -334,7 +334,7 @@ def test_trees_without_real_bets_must_be_the_same():
     short = msgspec.structs.replace(BLINDS, stack=6)
     every = build_game(short, None)
     with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
-        head_to_head(side(short, "pot", 1), Side(every, uniform_strategy(every)), boards=2)
+        head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
 
 
 # --- on the command line ---

@@ -30,12 +30,12 @@ from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.evaluate import _ListedUnits, enumerated
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
 from mccfr.evaluation.local_best_response.settings import SETTINGS, ResponderBetting
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.catalogue import build_game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.tables.strategy import pure_strategy, tabulate, uniform_strategy
 
 REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_bet=1, board_cards=(0, 1))
@@ -60,7 +60,7 @@ def own_buckets(game):
 
 
 def exact(game, strategy, setting="fcpa"):
-    return local_best_response(Side(game, strategy), setting, betting=real_betting(game))
+    return local_best_response(Profile(game, strategy), setting, betting=real_betting(game))
 
 
 def twin(game, strategy):
@@ -148,7 +148,7 @@ def test_it_is_below_what_is_exact_where_deals_are_drawn():
     game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
     strategy = random_strategy(game)
     best = evaluate_exact(game, strategy).exploitability_chips
-    found = local_best_response(Side(game, strategy), hands=200)
+    found = local_best_response(Profile(game, strategy), hands=200)
     assert 0 < found.ci95_chips[0] < found.mean_chips < best
 
 
@@ -237,7 +237,7 @@ def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
 @pytest.mark.parametrize(("game", "seed"), [("leduc", 0), ("leduc", 1), ("two hole cards", 0)])
 def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
     built = game_of(game)
-    side = Side(built, random_strategy(built, seed))
+    side = Profile(built, random_strategy(built, seed))
     lines, rows = ResponderBetting(real_betting(built), "2"), PolicyRows(side)
     units = _ListedUnits(side, lines, rows, seed=3)
     found = np.array([units.play(unit) for unit in range(1500)])
@@ -248,7 +248,7 @@ def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
 
 def units_of(game, strategy, count):
     """[count] what units of a game find."""
-    side = Side(game, strategy)
+    side = Profile(game, strategy)
     units = _ListedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), seed=0)
     return np.array([units.play(unit).mean() for unit in range(count)])
 
@@ -275,7 +275,7 @@ def test_intervals_cover_what_they_should():
 
 
 def test_workers_keeping_and_time_change_nothing(tmp_path):
-    side = Side(LEDUC, random_strategy(LEDUC))
+    side = Profile(LEDUC, random_strategy(LEDUC))
     alone = local_best_response(side, hands=150, seed=4)
     assert alone == local_best_response(side, hands=150, seed=4, effort=Effort(2, keep=tmp_path / "kept"))
     seen = []
@@ -286,7 +286,7 @@ def test_workers_keeping_and_time_change_nothing(tmp_path):
     short = local_best_response(side, effort=Effort(seconds=1e-3))
     assert short.hands == LEAST_HANDS and short.ci95_chips[0] < short.mean_chips < short.ci95_chips[1]
     with pytest.raises(ValueError, match="holds units of another evaluation"):
-        local_best_response(Side(LEDUC, uniform_strategy(LEDUC)), hands=150, seed=4, effort=again)
+        local_best_response(Profile(LEDUC, uniform_strategy(LEDUC)), hands=150, seed=4, effort=again)
 
 
 # --- settings ---
@@ -336,7 +336,7 @@ def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_tak
 
 
 def test_bad_input_is_refused():
-    side = Side(KUHN, uniform_strategy(KUHN))
+    side = Profile(KUHN, uniform_strategy(KUHN))
     with pytest.raises(ValueError, match="setting = '5' is not allowed: it must be one of 1, 2, 3, 4, fcpa"):
         local_best_response(side, "5")
     with pytest.raises(ValueError, match="hands = 99: at least 100 are needed"):

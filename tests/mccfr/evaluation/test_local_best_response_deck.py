@@ -23,10 +23,10 @@ from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, Deck
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.seat import Seat
+from mccfr.policy.profile import Profile
 from mccfr.rng import new_stream
 from mccfr.tables.strategy import pure_strategy, tabulate
 
@@ -35,7 +35,7 @@ GAME = random_policy.policy().game
 
 @cache
 def random_side():
-    return Side(GAME, tabulate(GAME, random_policy.policy().row))
+    return Profile(GAME, tabulate(GAME, random_policy.policy().row))
 
 
 def table(looks=frozenset((0, 1, 2, 3))):
@@ -55,12 +55,12 @@ def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
 
 @pytest.mark.parametrize("setting", ["2", "3", "4", "fcpa"])
 def test_always_fold_loses_750(setting):
-    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), setting, hands=100)
+    found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), setting, hands=100)
     assert found.seat_chips == pytest.approx((50, 100), abs=1e-9), "the small blind, and the big one after a bet"
 
 
 def test_always_fold_loses_250_where_nobody_bets():
-    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), "1", hands=150)
+    found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), "1", hands=150)
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
     assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)

@@ -13,7 +13,6 @@ import warnings
 import numpy as np
 import pytest
 from commands import call
-from mccfr.evaluation.values import EquityHeuristic
 from msgspec import structs
 from pokerkit import HandHistory
 from policies import write_random
@@ -27,9 +26,9 @@ from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
+from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.betting import raise_bounds
 from mccfr.games.catalogue import build_game
@@ -39,14 +38,14 @@ from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS, ProgramSpec, program_named
 from mccfr.play.ranges import SeenRange
 from mccfr.play.seat import PolicySpec, Seat
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.runs.results import matches
 from mccfr.runs.results.players import Opened
 from mccfr.tables.strategy import uniform_strategy
 
 
 def contender(game, strategy, name="policy"):
-    return Contender(name, PolicySpec(StrategySource(game, strategy)), Side(game, strategy))
+    return Contender(name, PolicySpec(Profile(game, strategy)), Profile(game, strategy))
 
 
 def program(name):
@@ -56,7 +55,7 @@ def program(name):
 def holdem():
     """The random policy; what its heuristic is made from is uniform play, as good as any."""
     source = policy()
-    return Contender("random policy", PolicySpec(source), Side(source.game, uniform_strategy(source.game)))
+    return Contender("random policy", PolicySpec(source), Profile(source.game, uniform_strategy(source.game)))
 
 
 # --- what is found ---
@@ -79,7 +78,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
     """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
     games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
     strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
-    sides = [Side(*pair) for pair in zip(games, strategies, strict=True)]
+    sides = [Profile(*pair) for pair in zip(games, strategies, strict=True)]
     truth = head_to_head(*sides)
     assert truth.ci95_chips[0] == truth.ci95_chips[1], "all boards are played"
     found = match([contender(*pair) for pair in zip(games, strategies, strict=True)], 500, seed=2)
@@ -90,7 +89,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
 
 def pair_values(at, known):
     """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
-    heuristic = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
+    heuristic = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     found = []
     for deal, played, share, chips in at.histories:
         if share > 0:

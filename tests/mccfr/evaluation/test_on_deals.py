@@ -15,9 +15,9 @@ from deep import trained
 
 from mccfr.evaluation import on_deals
 from mccfr.evaluation.on_deals import deal_parts, head_to_head_on_deals
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
-from mccfr.solvers.deep.asked import Asked, OnDeals, asked_tables, average_tables
+from mccfr.policy.profile import Profile
+from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.dealt import draw_hands
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 from mccfr.trees.compiled import TERMINAL
@@ -37,7 +37,7 @@ def both_averages():
 
 
 def side(asked):
-    return Side(asked.game, OnDeals(asked))
+    return Profile(asked.game, asked.untabled())
 
 
 def walked(first, second, hands, node=0):
@@ -47,7 +47,7 @@ def walked(first, second, hands, node=0):
     if arrays.kind[node] == TERMINAL:
         return arrays.fixed[node] + arrays.showdown[node] * hands.result
     player, worth = int(arrays.player[node]), np.zeros(len(hands))
-    shares, _ = (first, second)[player].at(node, hands.seen(player, 5, 7))
+    shares, _ = (first, second)[player].rows(node, hands.seen(player, 5, 7))
     for share, child in zip(shares.T, tree.children(node), strict=True):
         worth += share * walked(first, second, hands, child)
     return worth
@@ -80,11 +80,11 @@ def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in()
     explicit, _ = both_averages()
     game, mine = explicit.game, side(explicit)
     assert head_to_head_on_deals(mine, mine, 20, 0).mean_chips == 0
-    uniform = Side(game, uniform_strategy(game))
+    uniform = Profile(game, uniform_strategy(game))
     one, other = (head_to_head_on_deals(*sides, 20, 0).mean_chips for sides in ((mine, uniform), (uniform, mine)))
     assert one == -other != 0
     told = []
-    folds = Side(game, pure_strategy(game, action="f"))
+    folds = Profile(game, pure_strategy(game, action="f"))
     won = head_to_head_on_deals(folds, mine, 20, 0, lambda *counts: told.append(counts)).mean_chips
     assert -100 <= won < 0
     assert told == [(20, 20)]
@@ -107,13 +107,13 @@ def test_what_cannot_meet_on_deals_is_refused(change, told):
         other = side(Asked(dealt.game, dealt.config, asked_tables(dealt.tables)))
     elif change.get("other") == "table":
         hands = next(iter(deal_parts(mine.game, 3, 0)))
-        other = Side(mine.game, mine.strategy.on_deals(hands))
+        other = Profile(mine.game, mine.strategy.on_deals(hands))
     with pytest.raises(ValueError, match=told):
         head_to_head_on_deals(mine, other, **{"boards": 4, **{k: v for k, v in change.items() if k != "other"}})
 
 
 def test_tables_of_it_are_refused_in_a_sentence():
     explicit, _ = both_averages()
-    for ask in (lambda s: s.rows(0), lambda s: s.probability[1], lambda s: s.weight[3]):
+    for ask in (lambda s: s.blocks[0], lambda s: s.probability[1], lambda s: s.weight[3]):
         with pytest.raises(ValueError, match="cannot be made a table"):
-            ask(OnDeals(explicit))
+            ask(explicit.untabled())

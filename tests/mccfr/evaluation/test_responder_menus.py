@@ -20,12 +20,12 @@ from strategies import random_strategy
 from mccfr.config.games import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.joint_tree import joint_tree
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import menus, trained_best_response
 from mccfr.evaluation.trained_best_response.menus import against_policy, with_menu
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
 from mccfr.games.catalogue import build_game
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.responder import PUBLIC, SAMPLERS
 from mccfr.tables.strategy import Strategy
@@ -66,9 +66,9 @@ def trained(side, own, nodes=3_000, sampler=PUBLIC):
 def test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table():
     """Exactly, from each seat: the tree with readings as decisions, and the meeting that head-to-head walks."""
     game = pot_game()
-    side, own = Side(game, random_strategy(game, 1)), with_menu(game, WIDE)
+    side, own = Profile(game, random_strategy(game, 1)), with_menu(game, WIDE)
     training = trained(side, own)
-    units = Won([Side(own, training.learnt("regret matching"))], side, 0, EVALUATION)
+    units = Won([Profile(own, training.learnt("regret matching"))], side, 0, EVALUATION)
     found = sum(units.play(board) for board in range(units.listed))
     for seat, strategy in enumerate(learnt_strategy(training)):
         value = evaluate_exact(training._games[seat], strategy).value_chips
@@ -118,7 +118,7 @@ def rows_below(tree, node, seat):
 
 def test_the_policys_own_bets_change_nothing():
     game = pot_game()
-    side, own = Side(game, random_strategy(game, 2)), with_menu(game, POT.menu)
+    side, own = Profile(game, random_strategy(game, 2)), with_menu(game, POT.menu)
     assert against_policy(own, game, 0) == (own.tree, {})
     plain, same = trained(side, game), trained(side, own)
     for name, table in plain.arrays().items():
@@ -129,7 +129,7 @@ def test_the_policys_own_bets_change_nothing():
 def near_equilibrium():
     """The average of external sampling in the tree of pot-sized bets, and what a best response there wins from it."""
     game = pot_game()
-    side = Side(game, Trainer(game).train(100_000).strategy)
+    side = Profile(game, Trainer(game).train(100_000).strategy)
     return side, evaluate_exact(game, side.strategy).exploitability_chips
 
 
@@ -181,6 +181,6 @@ def test_planted_separate_rows_are_caught(monkeypatch):
         own_rows = arrays._replace(row=row, slot=slot)
         return meeting._replace(tree=replace(tree, arrays=own_rows, row_slots=slots, row_count=rows))
 
-    monkeypatch.setattr(menus, "meeting_tree", seeing)
+    monkeypatch.setattr(menus, "joint_tree", seeing)
     with pytest.raises(AssertionError):
         test_readings_are_drawn_by_their_probabilities_and_not_seen(0)

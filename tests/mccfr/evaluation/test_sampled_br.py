@@ -23,10 +23,10 @@ from mccfr.evaluation.head_to_head import SeatedPolicies
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.methods.dealt import street_number
 from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
 from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
+from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.sampled_board import by_strength, from_cards
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
@@ -56,14 +56,14 @@ def both(name, strategy, street):
 def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
     strategy = random_strategy(game(name), seed)
     for street in range(game(name).tree.streets):
-        found = sampled_best_response(Side(game(name), strategy), street)
+        found = sampled_best_response(Profile(game(name), strategy), street)
         expected = both(name, strategy, street)
         assert found.exact and found.ci95_chips == (found.value_chips, found.value_chips)
         assert found.best_response_chips == pytest.approx(expected, abs=1e-9)
         assert found.value_chips == pytest.approx(sum(expected) / 2, abs=1e-9)
         if seed:
             continue
-        sample = _Sample(Side(game(name), strategy), street)  # the same, board by board
+        sample = _Sample(Profile(game(name), strategy), street)  # the same, board by board
         sample.draw(sample.listed, seed)
         units = np.array([sample.play(unit) for unit in range(sample.listed)])
         if sample._first is not None:
@@ -76,7 +76,7 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
 def test_the_earlier_he_responds_the_more_he_wins(name):
     for seed in range(5):
         strategy = random_strategy(game(name), seed)
-        side = Side(game(name), strategy)
+        side = Profile(game(name), strategy)
         values = [sampled_best_response(side, street).value_chips for street in range(game(name).tree.streets)]
         assert values == sorted(values, reverse=True)
         assert values[0] == pytest.approx(evaluate_exact(game(name), strategy).exploitability_chips, abs=1e-9)
@@ -85,7 +85,7 @@ def test_the_earlier_he_responds_the_more_he_wins(name):
 def test_what_is_chosen_by_one_half_is_scored_on_the_other():
     name, seed = "leduc", 3
     strategy = random_strategy(game(name), 5)
-    sample = _Sample(Side(game(name), strategy), 0)
+    sample = _Sample(Profile(game(name), strategy), 0)
     assert sample.listed == 6
     sample.draw(5, seed)
     strata, boards = sample._strata, sample._drawn
@@ -117,7 +117,7 @@ def test_cross_fitted_values_are_below_the_exact_one_in_expectation():
     name = "leduc"
     strategy = random_strategy(game(name), 2)
     exact = evaluate_exact(game(name), strategy).exploitability_chips
-    sample = _Sample(Side(game(name), strategy), 0)
+    sample = _Sample(Profile(game(name), strategy), 0)
     sample.draw(6, 0)
     units = np.array([sample.play(unit) for unit in range(6)])
     order = np.argsort(sample._drawn)
@@ -154,7 +154,7 @@ def test_planted_a_responder_who_sees_the_other_hand_wins_more():
         reach = cards.reach.copy()
         reach[1, np.arange(len(reach[1])) != other] = 0
         one = replace(game(name), cards=replace(cards, reach=reach))
-        sample = _Sample(Side(one, strategy), 1)
+        sample = _Sample(Profile(one, strategy), 1)
         sample.draw(sample.listed, 0)
         found = np.array([sample.play(unit) for unit in range(sample.listed)])
         seen, weight = seen + found[:, 0].sum(), weight + found[:, 2].sum()
@@ -173,9 +173,9 @@ def test_each_player_keeps_his_own_buckets():
     strategy = random_strategy(other, 4)
     for street in range(2):
         expected = [naive_value(other, strategy, player, street) for player in range(2)]
-        found = sampled_best_response(Side(other, strategy), street).best_response_chips
+        found = sampled_best_response(Profile(other, strategy), street).best_response_chips
         assert found == pytest.approx(expected, abs=1e-9)
-    assert sampled_best_response(Side(own, strategy), 1).best_response_chips != pytest.approx(expected, abs=1e-3)
+    assert sampled_best_response(Profile(own, strategy), 1).best_response_chips != pytest.approx(expected, abs=1e-3)
 
 
 # --- whole hold'em ---
@@ -203,7 +203,7 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     own, strategy = holdem()
     cards = [0, 17, 30, 51, 8]
     public, tables = _board_game(own, strategy, 3, cards)
-    side = Side(own, strategy)
+    side = Profile(own, strategy)
     expected, _ = SeatedPolicies(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
@@ -276,7 +276,7 @@ def test_all_boards_leave_no_width():
 
 def test_the_record_says_what_it_is():
     own = game_of("leduc")
-    record = measure("sampled-br", Side(own, random_strategy(own, 7)), from_street="1", boards=5, seed=2)
+    record = measure("sampled-br", Profile(own, random_strategy(own, 7)), from_street="1", boards=5, seed=2)
     assert (record["method"], record["bound"], record["from"], record["boards"]) == ("sampled-br", "lower", 1, 5)
     low, high = record["ci95_chips"]
     assert low < record["value_chips"] == record["exploitability_chips"] < high
@@ -285,7 +285,7 @@ def test_the_record_says_what_it_is():
 
 def test_workers_and_budget_change_nothing_else():
     own = game("merged")
-    side = Side(own, random_strategy(own, 1))
+    side = Profile(own, random_strategy(own, 1))
     one = sampled_best_response(side, 2, 20, 3)
     assert one == sampled_best_response(side, 2, 20, 3, Effort(2))
     timed = sampled_best_response(side, 2, seed=3, effort=Effort(seconds=0.2))
@@ -303,12 +303,12 @@ def test_workers_and_budget_change_nothing_else():
 def test_bad_input_is_one_sentence(options, message):
     own = game_of("leduc")
     with pytest.raises(ValueError, match=message):
-        measure("sampled-br", Side(own, uniform_strategy(own)), **options)
+        measure("sampled-br", Profile(own, uniform_strategy(own)), **options)
 
 
 def test_games_without_cards_and_options_of_others_are_refused():
     own = game_of("leduc")
     with pytest.raises(ValueError, match="the method exact has no --from; what it takes: none"):
-        measure("exact", Side(own, uniform_strategy(own)), from_street="1")
+        measure("exact", Profile(own, uniform_strategy(own)), from_street="1")
     assert street_number(policy().game, "turn") == 2
     assert "leduc" in GAMES

@@ -30,7 +30,6 @@ from mccfr.config.games import GoofspielGame, PokerGame
 from mccfr.evaluation import methods
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods import check_method, measure
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import evaluate as module
 from mccfr.evaluation.trained_best_response import trained_best_response
 from mccfr.evaluation.trained_best_response.evaluate import ResponderSearch
@@ -39,6 +38,7 @@ from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
 from mccfr.evaluation.units import Effort, StoppedError
 from mccfr.games.catalogue import build_game
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.runs.directory import records
 from mccfr.solvers.public.sampled_board import BoardSource
@@ -58,7 +58,7 @@ def blind_leduc():
 
 def side_of(name, seed=0):
     game = {"blind": blind_leduc, "wide": lambda: build_game(WIDE, None)}.get(name, lambda: game_of(name))()
-    return Side(game, random_strategy(game, seed))
+    return Profile(game, random_strategy(game, seed))
 
 
 # --- below the exact figure, and close to it ---
@@ -133,7 +133,7 @@ def luck(seeds, *, nodes, planted=None):
                 planted(patch, known.game, seed)
             trial.open(stack)
             trial.train()
-            both = [Side(known.game, each) for each in (trial._chosen.learnt, another())]
+            both = [Profile(known.game, each) for each in (trial._chosen.learnt, another())]
             units = Won(both, side, seed, EVALUATION)
             scored = sum(units.play(board) for board in range(2))
             assert trial.score().best_response_chips == pytest.approx(scored[:2] / scored[-1])
@@ -246,7 +246,7 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
 def test_the_twin_of_holdem_is_answered_almost_as_well_as_can_be():
     """Four streets, 6,840 boards, 46,925 hands that differ: sampled to be trained, chosen and scored."""
     config = load_config(RUNS / "twin-20.toml")
-    side = Side(game := build_game(config.game, RUNS), random_strategy(game, 1))
+    side = Profile(game := build_game(config.game, RUNS), random_strategy(game, 1))
     exact = evaluate_exact(side.game, side.strategy).exploitability_chips
     found = trained_best_response(side, nodes=4_500_000, boards=400)
     assert found.ci95_chips[0] <= exact and found.value_chips >= 0.9 * exact

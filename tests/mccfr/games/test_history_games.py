@@ -26,9 +26,9 @@ from mccfr.games.openspiel import import_openspiel
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 from mccfr.rng import new_stream
 from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.solvers.sampling.common import new_paths, new_worklist
-from mccfr.solvers.sampling.external import external_sampling_general
-from mccfr.solvers.sampling.outcome import outcome_sampling_general
+from mccfr.solvers.sampling.external.general import external_sampling_general, new_worklist
+from mccfr.solvers.sampling.outcome.general import outcome_sampling_general
+from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import make_layout, private_tables
 from mccfr.tables.strategy import average_strategy, row_starts, tabulate, uniform_strategy
@@ -327,7 +327,7 @@ def test_histories_with_cards():
 
 def train(game, kernel, iterations, seed, epsilon=None):
     """Average strategy of a general kernel with linear weights, 1,000 iterations a period, no deals."""
-    layout, nodes = make_layout(game, lazy=False, regret_dtype="float32"), len(game.tree.arrays.kind)
+    layout, nodes = make_layout(game), len(game.tree.arrays.kind)
     tables = private_tables(layout)
     schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
     if epsilon is None:

@@ -28,8 +28,8 @@ from mccfr.config.games import HoldemGame, Menu
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import query
-from mccfr.policy.source import StrategySource
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.evaluating import evaluate_target
@@ -362,7 +362,7 @@ def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
     labels = [game.tree.label[child] for child in game.tree.children(0)]
     assert labels == ["f", "r300", "r20000"]
-    source = StrategySource(game, pure_strategy(game, "c"))
+    source = Profile(game, pure_strategy(game, "c"))
     assert source.probabilities(0, 0).tolist() == [0, 1, 0]
     assert all(
         source.probabilities(node, 0)[[game.tree.label[child] for child in game.tree.children(node)].index("c")] == 1

@@ -14,10 +14,10 @@ from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
 from mccfr.play.programs import MinimumRaise
-from mccfr.play.run_outs import results
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import play_hand
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.tables.strategy import tabulate
 
 GAME = PokerGame(
@@ -81,7 +81,7 @@ def plain_policy():
         chosen = next((k for k, label in enumerate(labels) if label[0] == wanted), labels.index("c"))
         return np.eye(len(labels))[chosen]
 
-    return StrategySource(game, tabulate(game, choose))
+    return Profile(game, tabulate(game, choose))
 
 
 def won(policy, kind):
@@ -93,7 +93,7 @@ def won(policy, kind):
         deal = dealing.deal(5, pair)
         players = (other, seat) if position == 0 else (seat, other)
         played = play_hand(players, betting, dealing, deal, 2 * pair + position)
-        result = results(dealing, deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
+        result = showdown_results(dealing, deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
         found[pair, position] = (played.fixed + played.showdown * result) * (1 - 2 * position)
     return found.mean(axis=1)
 

@@ -9,7 +9,7 @@ from mccfr.cards import deck as module
 from mccfr.cards.deck_deals import draw_cards
 from mccfr.config.games import GoofspielGame
 from mccfr.games.catalogue import build_game
-from mccfr.play.run_outs import results, run_outs, win_minus_lose
+from mccfr.play.run_outs import run_outs, showdown_results, win_minus_lose
 from mccfr.rng import DEALS
 
 RNG = np.random.default_rng
@@ -51,8 +51,8 @@ def test_run_outs_of_the_deck_are_exact_where_they_are_few_and_right_on_average_
     one[hands[1]] = 1
     taken = dealing.hand_cards[hands[1]].tolist()
     turn = win_minus_lose(dealing, run_outs(dealing, 2, deal.boards[2], taken, 64, rng), one)[hands[0]]
-    assert turn == pytest.approx(results(dealing, hands, 2, deal.boards[2], 64, rng).mean(), abs=1e-12)
-    flop = results(dealing, hands, 1, deal.boards[1], 10**4, rng)
+    assert turn == pytest.approx(showdown_results(dealing, hands, 2, deal.boards[2], 64, rng).mean(), abs=1e-12)
+    flop = showdown_results(dealing, hands, 1, deal.boards[1], 10**4, rng)
     assert len(flop) == 990
     drawn = [
         win_minus_lose(dealing, run_outs(dealing, 1, deal.boards[1], taken, 64, rng), one)[hands[0]] for _ in range(60)

@@ -32,7 +32,6 @@ from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.evaluation.sampled_best_response import sampled_best_response
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
 from mccfr.games.subgame import nodes_below
@@ -43,7 +42,7 @@ from mccfr.play.resolving.depth_limited import CONTINUATIONS, biased
 from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
-from mccfr.policy.source import StrategySource
+from mccfr.policy.profile import Profile
 from mccfr.runs.results.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -144,7 +143,7 @@ def test_a_flop_alone_is_solved_with_the_policy_below():
 def whole_side():
     """A policy and all of its rows in tables."""
     game = policy().game
-    return Side(game, tabulate(game, policy().row))
+    return Profile(game, tabulate(game, policy().row))
 
 
 def keeps_own_range(module):
@@ -203,7 +202,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     game = side.game
     units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
     units.hands = 1
-    units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
+    units._resolver = Unsolved(Seat(Profile(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
         found = units.play(unit)
         assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
@@ -213,14 +212,14 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
 def small_side():
     """A policy of one bet a street, and all of its rows in tables."""
     played = policy(SMALL.menu)
-    return Side(played.game, tabulate(played.game, played.row))
+    return Profile(played.game, tabulate(played.game, played.row))
 
 
 def unsolved(module, drawn=2, **settings):
     """A best response to a policy whose hands are carried into endgames and not solved."""
     side, found = small_side(), replace(SMALL, **settings)
     boards = module.ResolvedBoards(side, found, 0, drawn)
-    boards._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), found)
+    boards._resolver = Unsolved(Seat(Profile(side.game, side.strategy)), found)
     return boards
 
 
@@ -343,9 +342,9 @@ def test_settings_are_read():
         with pytest.raises(ValueError, match=says):
             settings_of(text)
     with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
-        resolved_best_response.ResolvedBoards(Side(policy().game, None), Settings("flop"), 0)
+        resolved_best_response.ResolvedBoards(Profile(policy().game, None), Settings("flop"), 0)
     with pytest.raises(ValueError, match="--from river"):
-        sampled_best_response(Side(policy().game, None), 2, resolve=SMALL)
+        sampled_best_response(Profile(policy().game, None), 2, resolve=SMALL)
     flop = on_the_flop().state
     with pytest.raises(ValueError, match="needs the whole game's buckets"):
         endgame(Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
@@ -355,4 +354,4 @@ def test_settings_are_read():
         Manner(purify=True, resolve=Settings())
     assert isinstance(Manner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
     with pytest.raises(ValueError, match="not whole no-limit hold'em"):
-        Resolver(Seat(StrategySource(game_of("leduc"), uniform_strategy(game_of("leduc")))))
+        Resolver(Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))

@@ -49,6 +49,7 @@ from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.session.session import train
 from mccfr.runs.session.start import Terms, start_run
+from mccfr.tables import strategy as module
 from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
 
@@ -219,8 +220,8 @@ def test_parquet_holds_the_rows_of_the_csv(tmp_path):
 # Raw tables -----------------------------------------------------------------------------------------------------------
 
 
-def filled_tables(game, lazy=True):
-    tables = private_tables(make_layout(game, lazy=lazy))
+def filled_tables(game):
+    tables = private_tables(make_layout(game))
     rng = np.random.default_rng(0)
     for table in tables.values():
         table[:] = rng.integers(1, 100, table.shape)
@@ -265,7 +266,7 @@ def opened_arrays(path, kind):
 
 SOLVERS = {
     "external": {},
-    "outcome, stamped": {"algorithm": "outcome-sampling", "discount": "dcfr"},
+    "outcome, swept": {"algorithm": "outcome-sampling", "discount": "dcfr"},
     "public chance": {"algorithm": "public-chance-sampling"},
     "full width": {"algorithm": "cfr", "variant": "optimistic-lcfr"},
     "over histories": {"algorithm": "cfr", "pruning": "regret-based"},
@@ -332,7 +333,9 @@ def test_unknown_format_is_refused(tmp_path):
         write(tmp_path / "p", KuhnGame(), kind="xlsx")
 
 
-@pytest.mark.parametrize("solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["lazy", "slot first"])
+@pytest.mark.parametrize(
+    "solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["bucket first", "slot first"]
+)
 def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
     """Byte for byte what is written from the dense average."""
     run = make(tmp_path / "run", solver)
@@ -342,7 +345,7 @@ def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypa
     for kind in ("csv", "parquet", "openspiel"):
         export(game, table, dense, TableSet({}), tmp_path / f"dense.{kind}", kind, "uint16", {})
     views = decision_views(game, dense, shown_cards(game, (), 6), 10**6)
-    monkeypatch.setattr(averages, "average_block", lambda *_: pytest.fail("a block was made dense"))
+    monkeypatch.setattr(module, "_normalised", lambda *_: pytest.fail("a block was made dense"))
     for kind in ("csv", "parquet", "openspiel"):
         export_run(run, game, tmp_path / f"rows.{kind}", ExportOptions(format=kind))
     assert (tmp_path / "rows.csv").read_bytes() == (tmp_path / "dense.csv").read_bytes()

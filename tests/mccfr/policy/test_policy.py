@@ -12,10 +12,10 @@ from strategies import partly_reached_strategy
 from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy import write as policy_writing
-from mccfr.policy.quantise import TOTALS, dequantise, quantise
-from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
+from mccfr.policy.quantise import TOTALS, quantise
+from mccfr.tables.strategy import BlockRows, Strategy, row_starts, tabulate, uniform_strategy
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
 
@@ -80,7 +80,7 @@ def test_what_is_no_probability_is_refused(row):
 def test_rows_without_weight_are_exactly_uniform():
     shares = quantise(np.full((1, 5), [0.5, 0.5, 1 / 3, 1 / 3, 1 / 3]), np.array([0, 2, 5]), "uint8")
     assert shares.tolist() == [[128, 127, 85, 85, 85]]
-    found = dequantise(shares, np.zeros((1, 2), np.float32), np.array([0, 2, 5]))
+    found = BlockRows(shares, np.zeros((1, 2), np.float32)).probabilities(np.array([0, 2, 5]))
     assert found.tolist() == [[0.5, 0.5, 1 / 3, 1 / 3, 1 / 3]]
 
 
@@ -105,7 +105,7 @@ def test_policy_reads_back_within_the_error_of_its_quantisation(leduc, tmp_path,
 
 def test_look_ups_agree_with_the_whole_strategy(leduc, tmp_path):
     policy = Policy.open(write(tmp_path / "policy", leduc))
-    whole = StrategySource(policy.game, policy.strategy())
+    whole = Profile(policy.game, policy.strategy())
     for node in policy.game.tree.decisions.tolist():
         for bucket in range(int(policy.game.buckets[policy.game.tree.arrays.block[node]])):
             assert np.array_equal(policy.probabilities(node, bucket), whole.probabilities(node, bucket))
@@ -178,11 +178,12 @@ def test_rows_of_many_buckets_are_those_of_each(leduc, tmp_path, check):
     policy = Policy.open(write(tmp_path / "policy", leduc), check=check)
     for node in game.tree.decisions.tolist():
         buckets = np.arange(-1, int(game.buckets[int(game.tree.arrays.block[node])]))
-        found = policy.range_probabilities(node, buckets)
-        assert not found[0].any()
+        found, weight = policy.rows(node, buckets)
+        assert not found[0].any() and weight[0] == 0
+        assert weight[1:].tolist() == [policy.weight(node, bucket) for bucket in buckets[1:].tolist()]
         assert np.array_equal(found[1:], [policy.probabilities(node, bucket) for bucket in buckets[1:].tolist()])
     with pytest.raises(ValueError, match="has buckets 0 to 5"):
-        policy.range_probabilities(0, np.array([0, 6]))
+        policy.rows(0, np.array([0, 6]))
 
 
 def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):

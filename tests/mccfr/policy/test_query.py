@@ -15,7 +15,7 @@ from mccfr.config.games import (
     PokerGame,
 )
 from mccfr.games.catalogue import build_game
-from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
@@ -32,7 +32,7 @@ def source(config, seed=0):
         key = (int(game.tree.arrays.block[node]), int(game.tree.arrays.row[node]), bucket)
         return rows.setdefault(key, rng.dirichlet(np.ones(int(game.tree.arrays.count[node]))))
 
-    return StrategySource(game, tabulate(game, choose))
+    return Profile(game, tabulate(game, choose))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def leduc():
 @pytest.fixture(scope="module")
 def turn():
     game = build_game(TURN, RUNS)
-    return StrategySource(game, uniform_strategy(game))
+    return Profile(game, uniform_strategy(game))
 
 
 def test_kuhn_answer_has_the_fields_of_the_interface(tmp_path):
@@ -163,7 +163,7 @@ def test_a_range_may_leave_out_hands_that_have_a_bucket(leduc):
     reach = leduc.game.cards.reach.copy()
     reach[0, 5] = 0  # Kd
     game = replace(leduc.game, cards=replace(leduc.game.cards, reach=reach))
-    narrow = StrategySource(game, leduc.strategy)
+    narrow = Profile(game, leduc.strategy)
     with pytest.raises(ValueError, match="'Kd' is not in the range of player 0"):
         query(narrow, "", hand="Kd")
     assert query(narrow, "", hand="K")["actions"] == query(leduc, "", hand="Kc")["actions"]

@@ -15,7 +15,7 @@ from mccfr.config.file import config_from
 from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.catalogue import build_game
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
 from mccfr.report.boards import shown_cards
@@ -113,7 +113,7 @@ def test_page_of_a_river_endgame_has_the_query_s_numbers(river, tmp_path):
     assert counts["decisions"] == len(data["views"]) == game.counts()["decision_nodes"] and counts["complete"]
     assert counts["bytes"] == out.stat().st_size < 2_000_000
     strategy = checkpoint_average(game, river.config, find_checkpoint(river, None))
-    check_against_query(data, StrategySource(game, strategy))
+    check_against_query(data, Profile(game, strategy))
     assert data["boards"] == [{"name": "KdJh8s5c2h", "street": "river", "parent": -1}] and data["first"] == "0.0"
     assert set(data["above"]) == set(data["views"]) - {"0.0"}
 
@@ -155,7 +155,7 @@ def test_turn_endgames_and_small_games_equal_queries_on_every_board_shown():
         (PokerGame(ranks=3, suits=2, antes=(1, 1), stack=3), [], 4, ["street 1", "street 2", "street 2", "street 2"]),
     ):
         game = build_game(config, RUNS)
-        source = StrategySource(game, partly_reached_strategy(game))
+        source = Profile(game, partly_reached_strategy(game))
         cards = shown_cards(game, wanted, 3)
         assert [board.street_name for board in cards.boards] == streets and len(cards.boards) == boards
         views, cut = decision_views(game, source.strategy, cards, 400_000)
@@ -169,7 +169,7 @@ def test_turn_endgames_and_small_games_equal_queries_on_every_board_shown():
 def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions, tables_read_once):
     config = HoldemGame(menu=Menu(first=("1p", "allin"), later=("allin",), max_bets=2))
     game = build_game(config, ROOT, AbstractionConfig(path=str(slot_abstractions[0])))
-    source = StrategySource(game, partly_reached_strategy(game))
+    source = Profile(game, partly_reached_strategy(game))
     assert [board.name for board in shown_cards(game, [], 6).boards] == [""]
     cards = shown_cards(game, ["Qs7h2dKc"], 6)
     assert [(board.name, board.parent) for board in cards.boards] == [("", -1), ("Qs7h2d", 0), ("Qs7h2dKc", 1)]
@@ -189,7 +189,7 @@ def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions, tables_rea
 
 def test_reach_is_the_range_times_what_was_played():
     game = build_game(HoldemSubgame(file="games/turn.txt"), RUNS)
-    source = StrategySource(game, partly_reached_strategy(game))
+    source = Profile(game, partly_reached_strategy(game))
     cards = shown_cards(game, ["2d"], 1)
     views, _ = decision_views(game, source.strategy, cards, 3_000_000)
     key, view = next((k, v) for k, v in views.items() if v["line"] == "cc/r1800" and v["board"] == 1)

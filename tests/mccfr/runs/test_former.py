@@ -1,16 +1,22 @@
 """What is trained no longer: its runs and policies are read as ever, and refused where they would go on."""
 
+import dataclasses
 import shutil
 
 import pytest
 from archives import unpack
 from commands import call
+from msgspec.structs import replace
 
 import mccfr
 from mccfr.config.file import config_from
 from mccfr.config.solvers import FORMER_KEYS
+from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.solvers.registry import algorithm_of
 
 FORMER = {
     "robust": (0.04696389149717169, "mccfr.gallery.robust:RobustSampling"),
@@ -44,6 +50,40 @@ def test_its_runs_are_read_and_do_not_go_on(unpacked, tmp_path, capsys, name):
         assert status == 2 and said.splitlines()[:-1] == [line for line in said.splitlines() if "is ignored by" in line]
         assert f"{instead} now, was last trained by mccfr 0.1.0" in said
     assert not (tmp_path / "new").exists()
+
+
+def test_a_run_with_stamps_is_read_and_does_not_go_on(unpacked, tmp_path, capsys):
+    """Rows of `dcfr` that were last touched long ago weigh less than their cells say."""
+    run = tmp_path / "run"
+    shutil.copytree(unpacked / "runs" / "stamped", run)
+    assert problems_of(run) == []
+    assert evaluate_target(run, "exact")["exploitability_chips"] == pytest.approx(1.0511615501223985, rel=1e-9)
+    opened = open_run(run)
+    average = checkpoint_average(opened.build_game(), opened.config, find_checkpoint(opened, None))
+    weights = [2021.1220958582628, 2458.8515805827446, 3541.139793471164, 5848.788665010034]
+    assert [weight.sum() for weight in average.weight] == pytest.approx(weights, rel=1e-9)
+    assert call(capsys, "status", run)[0] == 0
+    assert call(capsys, "export", run, tmp_path / "policy")[0] == 0
+    for verb in (("resume", run, "--nodes", 60_000), ("solve", run / "config.toml", "--run", run)):
+        status, _, said = call(capsys, *verb)
+        assert status == 2
+        assert "solver.discount = 'dcfr' with stamps, in whose place tables are swept now, was last trained by" in said
+
+
+def test_what_has_sums_of_two_dtypes_does_not_go_on(unpacked):
+    run = open_run(unpacked / "runs" / "stamped")
+    config = config_from({"game": {"name": "leduc"}}, "a test")
+    for strata, wide, goes_on in ((None, [0, 0, 3, 3], True), (None, [1, 1, 0, 0], False), (3, [1, 1, 0, 0], True)):
+        other = replace(config, run=replace(config.run, strata=strata))
+        found = dataclasses.replace(run, config=other, manifest={**run.manifest, "wide_sums": wide}).former
+        assert (found is None) == goes_on
+        assert goes_on or "some are in float32 and some in float64" in found
+
+
+def test_what_cannot_be_swept_is_refused():
+    for more in ({"run": {"strata": 3}}, {"tables": {"regret_dtype": "int16"}}):
+        config = config_from({"game": {"name": "leduc"}, "solver": {"discount": "dcfr"}, **more}, "a test")
+        assert "solver.discount = 'dcfr' is not allowed: it must be 'none', " in algorithm_of(config).problem()
 
 
 DEEP = {"dream": {"sd": 1.9426902817588032, "network": 2.428168570136925}, "full": {"sd": 0.026916181597383106}}

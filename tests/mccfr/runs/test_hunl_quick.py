@@ -11,8 +11,8 @@ from abstraction.cards import combo_index
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
 from mccfr.config.file import load_config
 from mccfr.evaluation.units import Effort
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import query
-from mccfr.policy.source import StrategySource
 from mccfr.runs.directory.run import create_run
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.evaluating import evaluate_target
@@ -42,7 +42,7 @@ def run(request, tmp_path_factory, built_recipe):
 @pytest.fixture(scope="module")
 def source(run):
     target = open_target(Reference(run.directory))
-    return StrategySource(target.game, target.strategy)
+    return Profile(target.game, target.strategy)
 
 
 def shares(source, line):

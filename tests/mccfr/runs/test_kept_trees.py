@@ -6,7 +6,7 @@ from sessions import make
 
 from mccfr.evaluation import exact
 from mccfr.evaluation.methods import measure, method_named
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from mccfr.runs.results.evaluator import Evaluator
 from mccfr.tables.strategy import uniform_strategy
 
@@ -24,7 +24,7 @@ def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
     assert made == []  # a run that never evaluates prepares nothing
     records = [record for _ in range(3) for record in evaluator.evaluate(strategy)]
     assert made == [game]
-    alone = measure("exact", Side(game, strategy))
+    alone = measure("exact", Profile(game, strategy))
     for record in records:
         assert {**record, "seconds": 0} == {**alone, "seconds": 0}
 

@@ -15,9 +15,9 @@ from sessions import go, make
 
 from mccfr.cli.progress import evaluation_text
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.report.document import _evaluations
 from mccfr.runs.directory.run import EVALUATIONS, with_settings
 from mccfr.runs.results.averages import checkpoint_average
@@ -36,7 +36,7 @@ def run(tmp_path):
 def boards_won(run, number, against):
     """[boards, 2] of a checkpoint against another one."""
     game, seen = run.build_game(), []
-    sides = [Side(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
+    sides = [Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
     head_to_head(*sides, boards=4, seed=3, effort=Effort(note=seen.append))
     return seen[0]
 

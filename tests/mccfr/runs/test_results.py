@@ -54,25 +54,6 @@ def test_checkpoints_of_another_run_are_refused(tmp_path):
         find_checkpoint(run, None)
 
 
-def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
-    """Rows last touched long ago weigh less than their cells say: stamps bring them forward."""
-    run = make(tmp_path / "run", {**OUTCOME, "period_nodes": 5_000})
-    go(run, nodes=100_000)
-    game, checkpoint = run.build_game(), find_checkpoint(run, None)
-    tables = read_tables(checkpoint)
-    schedule = run.algorithm.schedule
-    discount = schedule.at(checkpoint.state["nodes_touched"])
-    weights = average_strategy(game, tables, discount).weight
-    raw = average_strategy(game, tables).weight
-    n = np.arange(1, discount.ends + 1)
-    factors = (n / (n + 1)) ** schedule.gamma
-    for block, (weight, plain) in enumerate(zip(weights, raw, strict=True)):
-        stamps = tables[f"strategy_sum_stamp/street{block // 2}/player{block % 2}"]
-        direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
-        np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
-        assert np.any(weight < 0.9 * plain)
-
-
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("last", [500, 1500])
 def test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first(tmp_path, lost, last):

@@ -40,7 +40,7 @@ from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import pool as pool_module
 from mccfr.runs.session import session as run_module
-from mccfr.solvers.sampling.common import DEALS_TOGETHER
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
 from storage import space

@@ -226,7 +226,7 @@ def test_trends_of_lost_work_are_dropped(tmp_path):
 
 
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
-    """Nothing moves while the copy is taken, with two workers and stamps; then nodes go on while it is written."""
+    """Nothing moves while the copy is taken, with two workers and sweeps; then nodes go on while it is written."""
     moved, counts = [], []
     take, commit = Snapshot.take, saving_module.checkpoints.commit
 
@@ -243,7 +243,6 @@ def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeyp
             while len(counts) < began + 12 and time.monotonic() < end:
                 time.sleep(0.01)
             reached.append((state["nodes_touched"], counts[-1]))
-            assert all(np.all(a <= state["period"] - 1) for name, a in arrays.items() if "stamp" in name)
         return commit(root, number, specs, arrays, state, *more, **options)
 
     class Ticks(Silent):

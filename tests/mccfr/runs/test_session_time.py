@@ -14,7 +14,7 @@ from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
-from mccfr.solvers.external import ExternalSampling
+from mccfr.solvers.sampling.external.algorithm import ExternalSampling
 
 
 class Recorder:

@@ -12,8 +12,8 @@ from mccfr.cli.progress import evaluation_text
 from mccfr.cli.status import _bound_lines
 from mccfr.config.file import config_from
 from mccfr.evaluation.methods import measure
-from mccfr.evaluation.side import Side
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.report.document import _curves, _headline
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.status import run_status
@@ -42,7 +42,7 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
     assert [record["method"] for record in records] == POINTS["methods"] * 2
     assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
     game = run.build_game()
-    side = Side(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
+    side = Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
     again = measure("sampled-br", side, from_street="1", boards=6, seed=3)
     assert records[5]["value_chips"] == pytest.approx(again["value_chips"], rel=1e-12)
     assert records[5]["value_chips"] <= records[7]["exploitability_chips"] + 1e-12

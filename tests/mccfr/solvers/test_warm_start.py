@@ -48,7 +48,7 @@ def by_rank(game):
 
 def begun(game, source, strategy, iterations=ITERATIONS, code=warm_start):
     """Fresh tables of `game` that begin with a strategy of `source`."""
-    tables = private_tables(make_layout(game, lazy=False, regret_dtype="float64", wide=np.ones(4, np.uint8)))
+    tables = private_tables(make_layout(game, regret_dtype="float64", sum_dtype="float64"))
     code.begin_warm(game, tables, source, strategy, iterations)
     return tables
 

@@ -17,10 +17,9 @@ from strategies import partly_reached_strategy, random_strategy
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import Contender, Match
-from mccfr.evaluation.side import Side
 from mccfr.games.catalogue import build_game
 from mccfr.play.seat import PolicySpec, Seat
-from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy import Policy, Profile, write_policy
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.simplified import simpler_rows, simplified
 
@@ -45,15 +44,15 @@ def test_what_is_evaluated_exported_and_played_is_one(tmp_path, manner):
     game, tree = policy.game, policy.game.tree
     found = simplified(game, policy.strategy(), **manner)
     write_policy(tmp_path / "exported", game, document(LeducGame()), found, provenance={"checkpoint": 0})
-    seat, made, exported = Seat(policy, **manner), StrategySource(game, found), Policy.open(tmp_path / "exported")
+    seat, made, exported = Seat(policy, **manner), Profile(game, found), Policy.open(tmp_path / "exported")
     changed = never = 0
     for node in tree.decisions.tolist():
         buckets = np.arange(int(game.buckets[int(tree.arrays.block[node])]))
-        labels, plain = [tree.label[child] for child in tree.children(node)], policy.range_probabilities(node, buckets)
+        labels, plain = [tree.label[child] for child in tree.children(node)], policy.rows(node, buckets)[0]
         wanted = np.array([naive_row(row, labels, **manner) for row in plain])
-        assert np.allclose(made.range_probabilities(node, buckets), wanted, atol=1e-15)
+        assert np.allclose(made.rows(node, buckets)[0], wanted, atol=1e-15)
         assert np.allclose(seat.played(node, buckets), wanted, atol=1e-15)
-        assert np.allclose(exported.range_probabilities(node, buckets), wanted, atol=1e-4)
+        assert np.allclose(exported.rows(node, buckets)[0], wanted, atol=1e-4)
         changed += int((np.abs(wanted - plain) > 1e-9).any(axis=1).sum())
         never += sum(labels[0] == "f" and policy.weight(node, bucket) == 0 for bucket in buckets)
     assert changed > 100 and never > 10
@@ -77,7 +76,7 @@ def test_a_match_plays_what_it_is_told_to(manner):
 
     def pairs(*strategies_and_manners):
         players = [
-            Contender("policy", PolicySpec(StrategySource(game, strategy), **options), Side(game, plain))
+            Contender("policy", PolicySpec(Profile(game, strategy), **options), Profile(game, plain))
             for plain, (strategy, options) in zip((a, b), strategies_and_manners, strict=True)
         ]
         table = Match(players, 3)
@@ -106,7 +105,7 @@ def test_an_export_says_what_it_costs(capsys, tmp_path):
     assert "loses" not in call(capsys, "export", run, tmp_path / "plain").err
     said = call(capsys, "export", run, tmp_path / "eighth", "--quantise", "uint8").err
     exact, eighth = open_target(Reference(run)), Policy.open(tmp_path / "eighth")
-    lost = head_to_head(Side(game, exact.strategy), Side(game, eighth.strategy()), 10).mean_chips
+    lost = head_to_head(Profile(game, exact.strategy), Profile(game, eighth.strategy()), 10).mean_chips
     assert f"as exported it loses {lost:+.3g} chips a hand to the average as it is, exactly" in said
     assert "loses" in call(capsys, "export", run, tmp_path / "pure", "--purify").err
     pure = Policy.open(tmp_path / "pure")

@@ -24,8 +24,7 @@ from storage.schema import ArraySpec
 _FEWEST = 2  # one trained, one moving
 _FIELDS = {
     "regret_base": ("regret", "regret"),
-    "regret_stamp_base": ("regret_stamp", "stamp"),
-    "sum_stamp_base": ("strategy_sum_stamp", "stamp"),
+    "sum_base": ("strategy_sum", "strategy_sum"),
     "regret_scale_base": ("regret_scale", "scale"),
     "sum_scale_base": ("strategy_sum_scale", "scale"),
 }
@@ -119,7 +118,7 @@ def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableA
     """The kernels' form of tables with a block in a frame; first streets stay where they are."""
     kernel = tables.kernel
     assert kernel is not None
-    bases = {field: getattr(kernel, field).copy() for field in (*_FIELDS, "sum_base")}
+    bases = {field: getattr(kernel, field).copy() for field in _FIELDS}
 
     def place(field: str, kind: str, number: int, flat: npt.NDArray[Any]) -> None:
         name = table_name(kind, number)
@@ -131,5 +130,4 @@ def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableA
     for number in range(2, len(kernel.width)):
         for field, (kind, flat) in _FIELDS.items():
             place(field, kind, number, getattr(kernel, flat))
-        place("sum_base", "strategy_sum", number, kernel.wide_sum if kernel.wide[number] == 1 else kernel.narrow_sum)
     return kernel._replace(**bases)

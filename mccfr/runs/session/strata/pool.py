@@ -19,7 +19,7 @@ from mccfr.runs.session import control
 from mccfr.runs.session.pool import InlinePool, ProcessPool
 from mccfr.runs.session.strata.worker import stratum_worker, train_strata
 from mccfr.runs.session.worker import publish, read_state
-from mccfr.solvers.sampled import SampledAlgorithm
+from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.solver import WorkerState
 from mccfr.solvers.strata import Barrier, Interval, first_states, first_street_names
 from mccfr.tables.layout import TableSet
@@ -39,12 +39,11 @@ class Intervals:
     """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
-        algorithm, stamps = run.algorithm, "_stamp/street0/"
+        algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
         self._algorithm, self._strata = algorithm, game.strata.count
         totals: dict[str, Any] = {name: tables[name] for name in first_street_names(game)}
-        first_stamps: dict[str, Any] = {name: table for name, table in tables.items() if stamps in name}
-        self._barrier = Barrier(game, algorithm, totals, first_stamps)
+        self._barrier = Barrier(game, algorithm, totals)
         self.cells = self._barrier.parts.cells
         self.interval: Interval | None = None
         self.weight = 0.0
@@ -91,14 +90,14 @@ class Intervals:
                 f"a row of the first street changed by more between {self.interval.nodes:,} and {nodes:,} nodes than "
                 "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
             )
-        self._add(self.interval, changes.sum(axis=0), nodes)
+        self._add(self.interval, changes.sum(axis=0))
         weight = self._algorithm.schedule.sum_weight(self.interval.nodes)
         self.weight += weight * int(self.rows[:, control.QUOTA].sum())
         self.interval = None
 
-    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
-        """Bring the first street to the barrier at a count of nodes, with the changes [cells] of all strata."""
-        self._barrier.end(interval, changes, nodes)
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
+        """Bring the first street to the barrier, with the changes [cells] of all strata."""
+        self._barrier.add(interval, changes)
 
     def totals(self) -> tuple[int, int]:
         """(nodes, iterations) of all strata; consistent at barriers."""

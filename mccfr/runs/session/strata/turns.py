@@ -103,9 +103,9 @@ class TurnIntervals(Intervals):
             self._resident.ahead(self._turns.block(1), block)
         return self.interval
 
-    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
         self._barrier.add(interval, changes)
-        self._turns.end(nodes)
+        self._turns.end()
 
     def close(self) -> None:
         """Let what moves come to its end."""

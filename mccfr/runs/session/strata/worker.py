@@ -20,7 +20,7 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.frames import partition, placed
 from mccfr.runs.session.worker import map_tables, publish, read_state
-from mccfr.solvers.sampled import SampledAlgorithm
+from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.strata import FIRST_STREET, Interval, StratumWorker, first_street_names, with_copies
 from storage.mapping import Region, create_regions, map_cells, map_regions, regions_from_json
 
@@ -31,7 +31,7 @@ def stratum_worker(
     run: Run, game: Game, regions: Sequence[Region], copies: Path, changes: npt.NDArray[np.int64]
 ) -> StratumWorker:
     """What trains strata on live tables, on a copy of the first street in a file `copies`."""
-    algorithm, layout = run.algorithm, with_copies(run.layout(game), run.config.tables.regret_dtype)
+    algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
     own = [spec for spec in layout.specs if FIRST_STREET in spec.name]
     rest = [region for region in regions if FIRST_STREET not in region.name]

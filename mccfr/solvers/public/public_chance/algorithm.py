@@ -17,10 +17,10 @@ from mccfr.solvers.public.public_chance.sampling import (
     period_nodes,
     table_specs,
 )
-from mccfr.solvers.sampled import batch_nodes, schedule_of
+from mccfr.solvers.sampling.sampled import batch_nodes, schedule_of
 from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, sum_forms
+from mccfr.tables.layout import TableLayout, TableSet
 
 _BATCH_SECONDS = 0.05
 
@@ -38,7 +38,7 @@ class PublicChance(Algorithm):
     @property
     def traits(self) -> Traits:
         """Under `dcfr` worker 0 discounts all tables."""
-        return Traits(sweeps=self.schedule.lazy)
+        return Traits(sweeps=self.schedule.sweeps)
 
     @property
     def schedule(self) -> Schedule:
@@ -58,10 +58,10 @@ class PublicChance(Algorithm):
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )
-        wide = sum_forms(2 * game.tree.streets, self.config.tables.sum_dtype) if wide is None else wide
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        sums = "float64" if wide.any() else "float32"
-        return TableLayout(table_specs(game, self.config.tables.regret_dtype, sums), nothing, nothing, wide)
+        is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
+        specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
+        return TableLayout(specs, nothing, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""

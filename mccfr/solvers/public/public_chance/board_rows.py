@@ -7,8 +7,7 @@ is matched once a node and hands look it up.  `SampledBoard.direct` tells the ca
 
 import numpy as np
 
-from abstraction.kernels.jit import njit, part_njit
-from mccfr.rng import random_at
+from abstraction.kernels.jit import part_njit
 from mccfr.rounding import lane_bits, rounded
 from mccfr.solvers.minimisers import Rows, regret_matching
 from mccfr.solvers.regret import as_element
@@ -88,25 +87,6 @@ def add_regrets(table, slot, board, street, player, step, gain):
     else:
         for k in range(rows):
             cells[bucket[k]] = max(cells[bucket[k]] + factor * gain[k], lowest)
-
-
-@njit
-def discount_regret_table(table, positive, negative):
-    """Multiply cells above 0 by `positive` and the others by `negative`, in place."""
-    up, down = as_element(table, positive), as_element(table, negative)
-    for slot in range(table.shape[0]):
-        row = table[slot]
-        for k in range(row.shape[0]):
-            row[k] *= up if row[k] > 0 else down
-
-
-@njit
-def discount_sum_table(table, factor, word):
-    """Multiply strategy sums by `factor` (float64), in place; float32 ones are rounded by random bits (uint64)."""
-    for slot in range(table.shape[0]):
-        row, row_word = table[slot], random_at(word, np.uint64(slot))
-        for k in range(row.shape[0]):
-            row[k] = rounded(row, factor * np.float64(row[k]), lane_bits(row_word, k))
 
 
 # --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---

@@ -5,9 +5,9 @@ updated regrets.  What it adds to the tables is on average, up to one constant f
 iteration would add; where no board is drawn it is a full-width iteration.
 
 Changed from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
-period.  `linear`, `initial` and `dcfr` are those of the other samplers, but that `dcfr` sweeps the tables at the end of
-a period; or regrets are floored at 0 and strategy sums weighted by n^gamma in period n, as in CFR+ (Tammelin 2014).
-A period should be about one round of the boards, and where they are many a hundred of them (`period_nodes`).
+period, as in the other samplers; or regrets are floored at 0 and strategy sums weighted by n^gamma in period n, as in
+CFR+ (Tammelin 2014).  A period should be about one round of the boards, and where they are many a hundred of them
+(`period_nodes`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.noise import CARD_REMOVAL
-from mccfr.rng import ACTIONS, ROUNDING, next_word, second_word, seed_stream
-from mccfr.solvers.public.public_chance.board_rows import discount_regret_table, discount_sum_table
+from mccfr.rng import ACTIONS, second_word, seed_stream
 from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversals
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
-from mccfr.tables.discount import Discount, Schedule
+from mccfr.solvers.sweep import Sweep
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import SLOT_FIRST, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.streets import street_trees
@@ -122,7 +122,9 @@ class PublicChanceSampling:
         self._scratch = new_scratch(self._trees, game.cards.most_hands, game.cards.deck_size, self._dtype)
         self._stream = np.uint64(seed), np.uint64(worker)
         self._rng = np.zeros(4, np.uint64)
-        self._discount: Discount | None = None
+        swept = self._kernel_tables.regret, self._kernel_tables.strategy_sum
+        sweeps = self.options.schedule.sweeps and worker == 0
+        self._sweep = Sweep(*swept, self.options.schedule, (seed, worker)) if sweeps else None
 
     @property
     def nodes_touched(self) -> int:
@@ -137,8 +139,8 @@ class PublicChanceSampling:
         """Compile (or load from the cache) the kernels without touching the tables."""
         board = self._source.board(0)
         self._traverse(board._replace(count=np.zeros_like(board.count), rows=np.zeros_like(board.rows)), 0.0, 0.0)
-        discount_regret_table(np.zeros((1, 1), self._dtype), 1.0, 1.0)
-        discount_sum_table(np.zeros_like(self._kernel_tables.strategy_sum[0][:1, :1]), 1.0, np.uint64(0))
+        if self._sweep is not None:
+            self._sweep.warm_up()
 
     def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
         """Run iterations and return how many, and their nodes.
@@ -149,7 +151,8 @@ class PublicChanceSampling:
         begun = self.state.nodes if total_nodes is None else total_nodes
         done, nodes = 0, 0
         while done < iterations and (node_limit is None or nodes < node_limit):
-            self._sweep(begun + nodes)
+            if self._sweep is not None:
+                self.state.ends = self._sweep.run(self.state.ends, begun + nodes)
             seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), np.uint64(self.state.iterations))
             touched = self._traverse(self._source.board(self.state.iterations), *self.options.weights(begun + nodes))
             self.state.iterations += 1
@@ -188,24 +191,6 @@ class PublicChanceSampling:
         found, count = np.zeros(len(ranges[player])), int(board.count[player])
         found[board.hand[player, :count]] = self._scratch.value[0, :count]
         return found
-
-    def _sweep(self, nodes: int) -> None:
-        """Discount the tables for period ends gone by (`dcfr`; one worker does it for all)."""
-        if not self.options.schedule.lazy or self._worker != 0:
-            return
-        known = self._discount = self.options.schedule.at(nodes, self._discount)
-        seen, self.state.ends = self.state.ends, max(self.state.ends, known.ends)
-        if seen >= known.ends:
-            return
-        positive, negative, sums = (
-            float(np.prod(factors[0, seen + 1 : known.ends + 1]))
-            for factors in (known.positive_factors, known.negative_factors, known.sum_factors)
-        )
-        for table in self._kernel_tables.regret:
-            discount_regret_table(table, positive, negative)
-        seed_stream(self._rng, *self._stream, np.uint64(ROUNDING), np.uint64(known.ends))
-        for table in self._kernel_tables.strategy_sum:
-            discount_sum_table(table, sums, np.uint64(next_word(self._rng)))
 
 
 def _check_options(options: PublicChanceOptions) -> None:

@@ -201,7 +201,7 @@ def test_the_average_as_a_table_is_weighed_by_reach():
             assert np.abs(found - wanted).max() < 1e-4
             assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
         cards = classes[street].cards
-        found, weight = Asked(dealt.game, dealt.config, dealt.tables).at(node, cards)
+        found, weight = Asked(dealt.game, dealt.config, dealt.tables).rows(node, cards)
         wanted = strategy.probability[block][:, slot : slot + count]
         assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
         assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3

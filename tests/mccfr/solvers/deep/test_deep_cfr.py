@@ -7,7 +7,6 @@ Shows:
 * The explicit average is the reach-weighted mean of what was met, and the same over kept networks
   (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
   test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
-* Deep CFR with full traversals and tables is linear CFR (test_full_traversals_are_linear_cfr)
 * One network a hand plays the explicit average (Single Deep CFR, theorem 2)
   (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
 * Planted: weights shifted by one, for either player; an average without reaches; the best value for the mean,

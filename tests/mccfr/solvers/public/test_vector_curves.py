@@ -124,7 +124,7 @@ class ManyDigits(naive.Cfr):
 
     def average(self):
         tables = [table.astype(float) for table in self._rows(self.sums)]
-        return Strategy(tuple(tables), ())
+        return Strategy(tuple(tables), (np.zeros((1, 1)),) * len(tables))
 
     def iterate(self):
         self.t += 1

@@ -15,8 +15,8 @@ from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
 from mccfr.runs.session.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
-from mccfr.solvers.sampling.common import DEALS_TOGETHER, deals_together
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, deals_together
+from mccfr.solvers.sampling.sampled import BATCH_SHARE, batch_nodes
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import private_tables

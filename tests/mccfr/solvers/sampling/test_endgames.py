@@ -53,7 +53,7 @@ def endgame(path):
 def curve(path, discount, seed):
     """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
     game = endgame(path)
-    tables = private_tables(make_layout(game, lazy=False))
+    tables = private_tables(make_layout(game))
     options = ExternalSamplingConfig(discount=discount, seed=seed)
     solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, tables)
     nodes, found = 0, []

@@ -9,12 +9,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from harness import KUHN, LEDUC, Trainer, rows, same_tables
+from harness import KUHN, LEDUC, PRODUCTION, Trainer, rows, same_tables
 
 from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
-from mccfr.solvers.sampling import external, outcome
-from mccfr.solvers.sampling.common import DEALS_TOGETHER
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import table_name
 from mccfr.trees.compiled import DECISION
@@ -126,17 +125,11 @@ def test_nodes_touched_follow_the_definition(game, algorithm, general):
     assert len(seen) >= 2
 
 
-@pytest.mark.parametrize(
-    ("kernel", "algorithm", "general"),
-    [
-        (external.external_sampling_packed, "external", False),
-        (external.external_sampling_general, "external", True),
-        (outcome.outcome_sampling_packed, "outcome", False),
-        (outcome.outcome_sampling_general, "outcome", True),
-    ],
-)
-def test_one_compiled_form_for_each_dtype_of_regrets(kernel, algorithm, general):
-    """Every game, discount and dtype of sums shares it: a second form would be compiled in the middle of a run."""
+@pytest.mark.parametrize(("algorithm", "general"), PRODUCTION)
+def test_one_compiled_form_for_each_pair_of_dtypes(algorithm, general):
+    """Every game and discount shares it: a second form would be compiled in the middle of a run."""
+    kind = "general" if general else "packed"
+    kernel = getattr(PRODUCTION[algorithm, general], f"{algorithm}_sampling_{kind}")
     dtypes = ("float32",) if general else ("float32", "float64")  # another form takes seconds to compile
     for game in (KUHN, LEDUC):
         for schedule in SCHEDULES.values():
@@ -144,5 +137,5 @@ def test_one_compiled_form_for_each_dtype_of_regrets(kernel, algorithm, general)
                 options = {"schedule": schedule, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype}
                 Trainer(game, algorithm, general=general, **options).train(nodes=10_000)
     unpruned = [form for form in kernel.signatures if not str(form[7]).startswith("Pruning")]  # other tests prune
-    regrets = [str(form[1].types[0]) for form in unpruned]
-    assert len(regrets) == len(set(regrets)) >= len(dtypes), regrets
+    pairs = [tuple(map(str, form[1].types[:2])) for form in unpruned]
+    assert len(pairs) == len(set(pairs)) >= 2 * len(dtypes), pairs

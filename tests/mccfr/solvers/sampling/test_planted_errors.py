@@ -2,8 +2,8 @@
 
 Each test runs one check on production code and on a mutant of it.  The figures in the docstrings are what was measured
 with these seeds; the assertions demand a wide gap.  Checks: exploitability after a fixed number of iterations; mean
-increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; lazily
-discounted tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
+increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; discounted
+tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
 how often two workers draw the same; strategy sums against the weighted sum of single increments.
 
 Shows:
@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from eager import lazy_against_eager, swept_tables
+from eager import against_eager, swept_tables
 from harness import (
     KUHN,
     KUHN_OUTCOME,
@@ -33,24 +33,24 @@ from harness import (
 from mutants import mutant
 from planted import (
     AT_OWN_NODES,
-    DISCOUNTED_AGAIN,
-    NEVER_DISCOUNTED,
     OPPONENT_REACH,
+    SWEEPS,
     UNDIVIDED,
     UNDIVIDED_REGRETS,
     UNDIVIDED_SUMS,
     WORTH_STAYS,
     wrong_external,
     wrong_outcome,
+    wrong_sweep,
 )
 
 from mccfr.config.games import KuhnGame
 from mccfr.config.solvers import ExternalSamplingConfig, OutcomeSamplingConfig
 from mccfr.config.tables import Config
-from mccfr.solvers import external as external_solver
-from mccfr.solvers import outcome as outcome_solver
-from mccfr.solvers import sampled
 from mccfr.solvers.public.public_chance import sampling as public_chance
+from mccfr.solvers.sampling import sampled
+from mccfr.solvers.sampling.external import algorithm as external_solver
+from mccfr.solvers.sampling.outcome import algorithm as outcome_solver
 from mccfr.solvers.solver import Share
 from mccfr.tables import discount
 from mccfr.tables.discount import Schedule
@@ -160,13 +160,13 @@ def test_own_reach_missing_in_outcome_regrets_is_caught():
 @cache
 def right_gaps(kind):
     """How far production code's tables lie from an eager sweep of such a discount."""
-    return lazy_against_eager(LEDUC, Schedule(kind, 10_000), 300_000)
+    return against_eager(LEDUC, Schedule(kind, 10_000), 300_000)
 
 
 def assert_discounts(right_schedule, *, wrong, **options):
     """Tables equal an eager sweep with production code; with `options`, a planted error, both kinds miss by `wrong`."""
     assert max(right_gaps(right_schedule.kind).values()) < 1e-9, right_gaps(right_schedule.kind)
-    errors = lazy_against_eager(LEDUC, right_schedule, 300_000, **options)
+    errors = against_eager(LEDUC, right_schedule, 300_000, **options)
     assert min(errors.values()) > wrong, f"a planted error is off by only {errors} of a row's largest entry"
 
 
@@ -184,26 +184,10 @@ def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twic
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
 
 
-@pytest.mark.parametrize("error", [NEVER_DISCOUNTED, DISCOUNTED_AGAIN])
-def test_dcfr_discount_that_never_fires_or_fires_again_is_caught(error):
-    """Equal to a sweep within 1e-13 of a row's largest entry.  Never discounted, off by 3 times that entry and more; by
-    a stamp that is not advanced, which discounts again at the row's next update, by 1.5 times."""
-    assert_discounts(DCFR, wrong=0.5, kernels=wrong_external(), planted=error)
-
-
-def test_dcfr_prefix_products_underflow():
-    """With β = 0 the product of all factors is 0 after period 1,075; logarithms of it give nan, our sums stay right."""
-    planted = mutant(
-        discount, ("np.cumsum(np.maximum(term, _LOG_ZERO))", "np.log(np.cumprod(np.exp(np.maximum(term, _LOG_ZERO))))")
-    )
-    gaps = {}
-    for name, schedule in (("right", Schedule("dcfr", 1)), ("planted", planted.Schedule("dcfr", 1))):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_negative = schedule.at(1_101).negative_factors[1]
-            gaps[name] = [np.exp(log_negative[n + 1] - log_negative[n]) for n in (10, 1_000, 1_100)]
-    assert gaps["right"] == pytest.approx([0.5] * 3, rel=1e-9)
-    assert gaps["planted"][:2] == pytest.approx([0.5] * 2, rel=1e-2)
-    assert np.isnan(gaps["planted"][2])
+@pytest.mark.parametrize("error", SWEEPS)
+def test_dcfr_discount_that_never_comes_or_comes_again_is_caught(error):
+    """Equal to a sweep within 1e-13 of a row's largest entry."""
+    assert_discounts(DCFR, wrong=0.5, sweep=wrong_sweep(error))
 
 
 @pytest.mark.parametrize("kind", ["linear", "initial", "dcfr"])
@@ -231,7 +215,7 @@ def algorithm_with(name, *edits):
     """An algorithm on Kuhn without discounting, with errors planted in what samplers share."""
     module, answer, options = SOLVERS[name]
     if edits:
-        module = mutant(module, using={"mccfr.solvers.sampled": mutant(sampled, *edits)})
+        module = mutant(module, using={"mccfr.solvers.sampling.sampled": mutant(sampled, *edits)})
     return getattr(module, answer)(Config(game=KuhnGame(), solver=options(discount="none", seed=7)))
 
 
@@ -243,7 +227,7 @@ def shared_draws(name, *edits, iterations=2_000):
     """
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
-        tables = private_tables(make_layout(KUHN, lazy=False))
+        tables = private_tables(make_layout(KUHN))
         solver = algorithm_with(name, *edits).solver(KUHN, tables, Share(worker))
         sums, regrets = tables["strategy_sum/street0/player0"], tables["regret/street0/player0"]
         for iteration in range(iterations):
@@ -271,7 +255,7 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
 
 
 def test_no_two_workers_begin_with_the_same_words():
-    tables = private_tables(make_layout(KUHN, lazy=False))
+    tables = private_tables(make_layout(KUHN))
     algorithm = algorithm_with("external-sampling")
     words = [word for w in range(8) for word in algorithm.solver(KUHN, tables, Share(w)).state.rng]
     assert len(set(words)) == 4 * 8

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from harness import LEDUC, Trainer
 
-from mccfr.solvers.sampling.common import PRUNED_SHARE, Pruning
+from mccfr.solvers.sampling.external.packed import PRUNED_SHARE, Pruning
 from mccfr.tables.discount import Schedule
 from mccfr.trees.compiled import TERMINAL
 
@@ -47,7 +47,8 @@ def traversals_until_played(schedule, before, after, seed):
     limits = np.array([0, 1, np.iinfo(np.int64).max, 0])
 
     def play(tree, nodes, most):
-        discount = schedule.at(nodes)
+        discount, run.nodes = schedule.at(nodes), nodes
+        run.sweep()
         count = 0
         while count < most and not run.arrays.regret[row + 1] > 0:
             run.kernel(tree, run.arrays, run.deals, limits, discount, run.rng, work, pruning)

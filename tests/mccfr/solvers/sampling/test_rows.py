@@ -9,7 +9,7 @@ from abstraction.kernels.jit import njit
 from mccfr.rng import random_at
 from mccfr.solvers import regret as scalar
 from mccfr.solvers.sampling import rows
-from mccfr.solvers.sampling.common import exploration, explores, uniform_like
+from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
 
 
 @njit
@@ -34,17 +34,19 @@ def vector_add(sums, start, actions, sigma, place, weight, word):
 
 @njit
 def vector_update(regret, start, actions, sigma, place, value, child, endings, weight):
-    return rows.update_row(regret, start, actions, sigma, place, value, child, endings, weight)
+    word = np.uint64(0)
+    return rows.update_row(regret, start, actions, (sigma, place), (value, child), endings, weight, word)
 
 
 @njit
 def vector_update_explored(regret, start, actions, sigma, place, value, child, endings, weight, floor):
-    return rows.update_explored_row(regret, start, actions, sigma, place, value, child, endings, weight, floor)
+    floored, word = (weight, floor), np.uint64(0)
+    return rows.update_explored_row(regret, start, actions, (sigma, place), (value, child), endings, floored, word)
 
 
 @njit
 def vector_update_sampled(regret, start, actions, action, worth, here, weight):
-    rows.update_sampled_row(regret, start, actions, action, worth, here, weight)
+    rows.update_sampled_row(regret, start, actions, action, (worth, here), weight, np.uint64(0))
 
 
 @njit

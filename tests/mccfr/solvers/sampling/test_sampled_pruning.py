@@ -13,7 +13,7 @@ from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, T
 from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
 from mccfr.rng import uniform
-from mccfr.solvers.sampling.common import NO_PRUNING, Pruning
+from mccfr.solvers.sampling.external.packed import NO_PRUNING, Pruning
 from mccfr.tables.discount import Schedule
 from mccfr.trees.compiled import DECISION, TERMINAL
 
@@ -75,7 +75,7 @@ def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, prunin
                 if not (may_skip and regret < -pruning.below * weight and tree.kind[child] == DECISION):
                     queue.append(child)
         else:
-            tables.wide_sum[row(node, tables.sum_base)] += weight * sigma[node]
+            tables.strategy_sum[row(node, tables.sum_base)] += weight * sigma[node]
             chosen[node] = children[drawn(sigma[node], uniform(rng))]
             queue.append(chosen[node])
     for node in reversed(queue):
@@ -95,7 +95,7 @@ def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, prunin
 
 
 def naive_kernel(tree, tables, deals, limits, discount, rng, _, pruning):
-    """Slow twin of `external_sampling_general` with pruning, for float64 tables without lazy discounting."""
+    """Slow twin of `external_sampling_general` with pruning, for float64 tables."""
     nodes, deal = 0, limits[0]
     while deal < limits[1] and nodes < limits[2]:
         for traverser in range(2):

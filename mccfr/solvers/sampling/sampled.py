@@ -12,13 +12,14 @@ from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
 from mccfr.config.solvers import SampledActionsConfig, SampledConfig
 from mccfr.config.table import first_refused
-from mccfr.config.tables import Config
+from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.solver import Algorithm, Share, WorkerState, former_problem
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
+from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, sum_forms
+from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
 from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
@@ -28,6 +29,7 @@ _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
 _NO_LIMIT = 2**62
 _WIDE = "of 32 or 64 bits with solver.warm_start"
+_UNSWEPT = "'none', 'linear' or 'initial' with run.strata or cells of 16 bits: tables are swept under 'dcfr'"
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
@@ -74,18 +76,19 @@ class SampledAlgorithm(Algorithm):
         return self._schedule
 
     def problem(self) -> str | None:
-        """As `Algorithm.problem`: tables that begin with a policy are whole, and of 32 or 64 bits."""
+        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole, and of 32 or 64 bits."""
         strata, tables, cold = self.config.run.strata, self.config.tables, self._solver.warm_start is None
+        narrow = is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype)
         checks = [
             ("run.strata", strata is None or cold, "left out with solver.warm_start"),
-            ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
             ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
             ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
+            ("solver.discount", not self.schedule.sweeps or (strata is None and not narrow), _UNSWEPT),
         ]
         return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
+        """As `Algorithm.layout`."""
         tables = self.config.tables
         chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
         narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
@@ -94,20 +97,24 @@ class SampledAlgorithm(Algorithm):
                 f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
                 f"{game.name} is none: use 'float32'"
             )
-        wide = sum_forms(2 * game.tree.streets, tables.sum_dtype) if wide is None else wide
-        if tables.strategy_sums == "preflop":
-            wide = _first_street_only(game, wide)
-        first = None
-        if game.strata is not None:  # totals of changes, which are added up at barriers
-            wide, first = np.where(np.arange(len(wide)) < 2, 1, wide).astype(np.uint8), "float64"
         return make_layout(
             game,
-            lazy=self.schedule.lazy,
             regret_dtype=tables.regret_dtype,
-            wide=wide,
-            first_regrets=first,
-            sum_dtype=tables.sum_dtype if is_narrow(tables.sum_dtype) else "float32",
+            sum_dtype=self._sum_dtype(wide),
+            summed_streets=1 if isinstance(tables, PREFLOP_SUMS) else None,
+            first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
+
+    def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
+        """Of strategy sums; "auto" is float32, as good as it needs to be at any length, rounded stochastically."""
+        if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
+            return "float64"
+        return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
+
+    @property
+    def traits(self) -> Traits:
+        """Under `dcfr` worker 0 discounts all tables."""
+        return Traits(sweeps=self.schedule.sweeps)
 
     def first_floor(self, total_nodes: int) -> float:
         """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
@@ -125,15 +132,6 @@ class SampledAlgorithm(Algorithm):
     def forecast(self, game: Game) -> Forecast | None:
         """Expected visits under assumed play."""
         return None if self.walks_all is None else forecast(game, self.walks_all)
-
-
-def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """`wide` [B] with NO_SUMS after the first street."""
-    if game.tree.streets < 2:
-        raise ValueError(
-            f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
-        )
-    return np.where(np.arange(len(wide)) < 2, wide, NO_SUMS).astype(np.uint8)
 
 
 class SampledSolver(ABC):
@@ -158,7 +156,9 @@ class SampledSolver(ABC):
         self._dealer = self._dealers[0] if self._dealers else game.cards.dealer(seed, share.worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
-        self._discount: Discount | None = None
+        regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
+        sweeps = self._schedule.sweeps and share.worker == 0
+        self._sweep = Sweep(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
         self.busy_seconds = 0.0  # spent in `run` by this object
         packed = can_pack(game.tree)
         self._tree = pack(game.tree) if packed else game.tree.arrays
@@ -181,6 +181,8 @@ class SampledSolver(ABC):
         """Compile (or load from the cache) the kernels without changing anything."""
         self._call(0, 0, 0, self._schedule.at(0), 0)
         self._dealer.draw(0, 0, self._deals)
+        if self._sweep is not None:
+            self._sweep.warm_up()
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes).
@@ -191,16 +193,17 @@ class SampledSolver(ABC):
         of one is passed.
         """
         began, first = time.perf_counter(), self.state.iterations
+        if self._sweep is not None:
+            self.state.ends = self._sweep.run(self.state.ends, total_nodes)
         if not self._drawn[0] <= first < self._drawn[1]:
             self._draw(first)
         start = first - self._drawn[0]
         stop = min(self._drawn[1], self._group_end(first, first + iteration_limit)) - self._drawn[0]
-        self._discount = self._schedule.at(total_nodes, self._discount)
         limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
         change = self._next_change(total_nodes)
         if change is not None:
             limit = min(limit, change - total_nodes)
-        iterations, nodes = self._call(start, stop, limit, self._discount, total_nodes)
+        iterations, nodes = self._call(start, stop, limit, self._schedule.at(total_nodes), total_nodes)
         self.state.iterations += iterations
         self.state.nodes += nodes
         self.state.rng = [int(word) for word in self._rng]
@@ -226,12 +229,11 @@ class SampledSolver(ABC):
         """
         began, before = time.perf_counter(), state.nodes
         self._rng[:] = state.rng
-        self._discount = self._schedule.at(total_nodes, self._discount)
-        left = iterations
+        left, discount = iterations, self._schedule.at(total_nodes)
         while left > 0:
             count = min(left, _BATCH_DEALS)
             self._dealers[stratum].draw(state.iterations, count, self._deals)
-            done, nodes = self._call(0, count, _NO_LIMIT, self._discount, total_nodes)
+            done, nodes = self._call(0, count, _NO_LIMIT, discount, total_nodes)
             state.iterations, state.nodes, left = state.iterations + done, state.nodes + nodes, left - done
         state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began

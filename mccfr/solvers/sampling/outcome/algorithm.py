@@ -1,12 +1,13 @@
-"""Outcome-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.outcome`."""
+"""Outcome-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
 
 import numpy as np
 
 from mccfr.config.solvers import OutcomeSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.sampling.common import deals_together, new_paths
-from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
+from mccfr.solvers.sampling.outcome.general import outcome_sampling_general
+from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
+from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.tables.narrow import number_dtype
 from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
 

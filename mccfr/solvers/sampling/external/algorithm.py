@@ -1,12 +1,12 @@
-"""External-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.external`."""
+"""External-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
 
 from math import inf
 
 from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
-from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
+from mccfr.solvers.sampling.external.general import external_sampling_general, new_worklist
+from mccfr.solvers.sampling.external.packed import Pruning, external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Traits
 from mccfr.tables.narrow import is_narrow, number_dtype
 
@@ -54,7 +54,7 @@ class ExternalSampling(SampledAlgorithm):
     @property
     def traits(self) -> Traits:
         """Lost updates show in sums that neither fade nor miss what was skipped, nor are of 16 bits: too rough."""
-        solver = self.config.solver
+        solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
-        whole = not solver.negative_regret_pruning and solver.warm_start is None and not self.schedule.lazy
-        return Traits(counts_lost_updates=whole and not is_narrow(self.config.tables.sum_dtype))
+        whole = not solver.negative_regret_pruning and solver.warm_start is None and not sweeps
+        return Traits(sweeps=sweeps, counts_lost_updates=whole and not is_narrow(self.config.tables.sum_dtype))

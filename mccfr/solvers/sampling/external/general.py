@@ -1,0 +1,133 @@
+"""External sampling over general records, action by action; the algorithm and the faster kernel: `packed`."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import nogil_njit, part_njit
+from mccfr.rng import second_word, uniform
+from mccfr.solvers.regret import choose, regret_matching, total_of, update, update_explored
+from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
+from mccfr.solvers.sampling.external.packed import NO_PRUNING, PRUNED_SHARE
+from mccfr.solvers.sampling.sums import add_strategy
+from mccfr.trees.compiled import CHANCE, TERMINAL
+
+
+class Worklist(NamedTuple):
+    """Scratch of external sampling over N general records; R is the dtype of the regrets.
+
+    order  [N] int32  nodes in the order visited
+    start  [N] int64  first regret cell of each node's row
+    child  [N] int32  the child that was taken, or the first of several
+    value  [N] R      chips for the traverser
+    sigma  [N] R      current strategies, each action's with the child it leads to
+    updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
+                      the opponent's
+    seats  [2] int64  who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets never change
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    child: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: Hand
+    seats: npt.NDArray[np.int64]
+
+
+def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)) -> Worklist:
+    """Scratch for `nodes` general records and regrets of `dtype`."""
+    order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
+
+
+@nogil_njit
+def external_sampling_general(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+    """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
+
+    tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
+    """
+    nodes, deal = 0, limits[START]
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables, deals, deal, work.hand)
+        for traverser in range(work.seats[0], work.seats[1]):
+            tail, touched = visit(tree, tables, traverser, discount, rng, work, pruning)
+            _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)
+            nodes += touched
+        deal += 1
+    return deal - limits[START], nodes
+
+
+@part_njit
+def visit(tree, tables, traverser, discount, rng, work, pruning):
+    """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
+    order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
+    prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
+    hopeless = -pruning.below * discount.weight
+    order[0] = 0
+    tail, place, nodes = 1, 0, 0
+    while place < tail:
+        node = order[place]
+        place += 1
+        nodes += tree.touched[node]
+        kind, first, actions = tree.kind[node], tree.first[node], tree.count[node]
+        if kind == TERMINAL:
+            continue
+        if kind == CHANCE:
+            chosen = first + choose(tree.probability, first, actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+            continue
+        block = tree.block[node]
+        work.start[node] = hand.regrets[block] + tree.slot[node]
+        work.child[node] = first
+        work.updated[0] += 1
+        regret_matching(tables.regret, work.start[node], actions, sigma, first)
+        if tree.player[node] == traverser:
+            skips = prunes and block // 2 < last_street
+            for a in range(actions):
+                child = first + a
+                hopeless_here = sigma[child] == 0 and tables.regret[work.start[node] + a] < hopeless
+                if skips and hopeless_here and tree.kind[child] != TERMINAL:
+                    value[child] = np.nan
+                    continue
+                order[tail] = child
+                tail += 1
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, first), discount.sum_weight, second_word(rng))
+            chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+    return tail, nodes
+
+
+@part_njit
+def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
+    """Values from the leaves up, and the traverser's regret updates."""
+    value, sigma, weight = work.value, work.sigma, discount.weight
+    sign = 1.0 - 2.0 * traverser
+    for place in range(tail - 1, -1, -1):
+        node = work.order[place]
+        if tree.kind[node] == TERMINAL:
+            value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
+            continue
+        child = work.child[node]
+        if tree.player[node] != traverser:  # a chance node has no player
+            value[node] = value[child]
+            continue
+        actions, row = tree.count[node], work.start[node]
+        for a in range(actions):
+            sigma[child + a] *= value[child + a]  # the strategy has served: what is left of it is its sum
+            if pruning.active and np.isnan(value[child + a]):
+                sigma[child + a] = 0
+        value[node] = total_of(sigma, child, actions)
+        if pruning.active:
+            floor = -weight * (pruning.floor if tree.block[node] > 1 else pruning.first_floor)
+            update_explored(tables.regret, row, actions, value, child, value[node], weight, floor)
+        else:
+            update(tables.regret, row, actions, value, child, value[node], weight)

@@ -1,0 +1,185 @@
+"""External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.2).
+
+An iteration is one deal and one traversal for each player with that deal.  At the traverser's nodes every action is
+walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that
+strategy is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first
+worklist: the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so
+that many cache misses are under way at once; the backward pass computes values and updates regrets.  Over packed trees
+each node is told where its value goes when it is pushed, and an opponent's hands that place on to the child he takes;
+so the backward pass meets the traverser's decisions alone.
+
+This is the kernel over packed betting trees, whose rows are handled as vectors; `general` beside it goes over general
+records, action by action, and both are equal to the last bit where both apply.  Arrays are taken out of their tuples
+once, at the top, and indices are unsigned: signed ones are checked for being negative at each access.  It branches on
+what was drawn: where that is predicted rightly, the next rows are asked for before this one has come.
+
+With sampled pruning the traverser skips actions of very negative regret on 95 % of his traversals, but never on the
+last street and never where the action ends the hand.  An action is skipped only while others are played, so that its
+probability is 0 and the node's value stays exact (the published rule leaves it out of the value also where the strategy
+falls back on uniform play).  The value of a skipped child is nan.  Without the argument `pruning` none of this is
+compiled into a kernel.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import nogil_njit
+from mccfr.rng import random_at, second_word, uniform
+from mccfr.solvers.sampling.cells import LANES, cell_number, prefetch_row, row_at
+from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
+from mccfr.solvers.sampling.rows import add_row, choose_row, regret_matching_row, update_explored_row, update_row
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+class Pruning(NamedTuple):
+    """Sampled pruning of external sampling (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+
+    active      int64    1: on most traversals the traverser does not look at hopeless actions
+    below       float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
+    floor       float64  chips, above `below`: regrets stay at -floor·weight or more, so that actions can come back
+    first_floor float64  the same on the first street; infinite where whoever adds its regrets up keeps them there
+    """
+
+    active: int
+    below: float
+    floor: float
+    first_floor: float
+
+
+NO_PRUNING = Pruning(0, 0.0, 0.0, 0.0)
+PRUNED_SHARE = 0.95
+"""Share of the traversals that prune."""
+
+
+class PackedWorklist(NamedTuple):
+    """Scratch of external sampling over a packed tree of D decisions; R is the dtype of the regrets.
+
+    order  [D] int32        decisions in the order visited
+    start  [D] int64        first regret cell of each one's row
+    slot   [D] int32        where its value goes
+    own    [D] int32        which of them are the traverser's: their numbers in `order`
+    first  [D] int32        where the values of each of those' children lie, one after the other
+    value  [D] R            chips for the traverser: the root's, then those of children of his decisions
+    sigma  [8·(D+1)] R      current strategies at his decisions; the last 8 cells serve the opponent's
+    updated [1] int64       table rows updated so far, added to by every call: regrets at the traverser's decisions,
+                            sums at the opponent's
+    seats  [2] int64        who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets stay
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int32]
+    own: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: Hand
+    seats: npt.NDArray[np.int64]
+
+
+def new_packed_worklist(
+    decisions: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
+) -> PackedWorklist:
+    """Scratch for a packed tree of so many decisions and regrets of `dtype`."""
+    start = np.zeros(decisions, np.int64)
+    order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
+    value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
+
+
+@nogil_njit
+def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+    """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
+
+    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
+    PackedWorklist for D nodes; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the first
+    iteration that reaches limits[NODE_LIMIT].
+    """
+    regret, strategy_sum, scales = tables.regret, tables.strategy_sum, tables.scale
+    order, start, slot, own, first_value, value, sigma, _, hand, _ = work
+    regrets, sums, regret_scales, sum_scales = hand
+    weight, sum_weight = discount
+    hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
+    nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
+    spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables, deals, deal, hand)
+        for traverser in range(work.seats[0], work.seats[1]):
+            sign = 1.0 - 2.0 * traverser
+            result = sign * deals.result[deal]
+            prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
+            # Forward: strategies, strategy sums, choices; children are pushed.
+            order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
+            tail, place, owned, values = _ONE, _ZERO, _ZERO, _ONE
+            while place < tail:
+                node = tree[np.uint64(order[place])]
+                block, actions = np.uint64(node.block), node.actions
+                row = row_at(regret, scales, start[place], regret_scales[block] + node.row)
+                nodes += node.touched
+                endings, mine = np.int64(node.folds) + np.int64(node.ends), spare
+                skips = prunes and node.player == traverser and node.block // 2 < last_street
+                # Children first .. stop-1 are pushed; action and goes: of the first one, where its value goes.
+                if node.player == traverser:
+                    mine = np.int64(owned) * LANES
+                    regret_matching_row(regret, row, actions, sigma, mine)
+                    nodes += node.leaves_touched
+                    own[owned], first_value[owned] = place, values
+                    action, goes, first = endings, values, np.uint64(node.first)
+                    stop = first + np.uint64(actions - endings)
+                    owned += _ONE
+                    values += stop - first
+                else:
+                    regret_matching_row(regret, row, actions, sigma, mine)
+                    if sums[block] >= 0:
+                        added = row_at(strategy_sum, scales, sums[block] + node.slot, sum_scales[block] + node.row)
+                        add_row(strategy_sum, added, actions, sigma, mine, sum_weight, second_word(rng))
+                    action, goes = choose_row(regret, row, actions, uniform(rng), False), np.uint64(slot[place])
+                    first = np.uint64(node.first + action - endings)
+                    stop = first + _ONE
+                    if action < endings:  # the hand ends here
+                        stop = first
+                        if node.folds and action == 0:
+                            nodes += node.leaves_touched - node.end_touched
+                            value[goes] = sign * node.fold_value
+                        else:
+                            nodes += node.end_touched
+                            value[goes] = result * node.call_value
+                while first != stop:
+                    if skips and sigma[np.uint64(mine + action)] == 0 and cell_number(regret, row, action) < hopeless:
+                        value[goes] = np.nan
+                    else:
+                        below = tree[first]
+                        block = np.uint64(below.block)
+                        order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot
+                        prefetch_row(regret, scales, start[tail], regret_scales[block] + below.row)
+                        if below.player != traverser and sums[block] >= 0:
+                            prefetch_row(strategy_sum, scales, sums[block] + below.slot, sum_scales[block] + below.row)
+                        tail += _ONE
+                    first += _ONE
+                    goes += _ONE
+                    action += 1
+                place += _ONE
+            rows += np.int64(tail)
+            # Backward: values from the leaves up, and the traverser's regrets.
+            while owned > _ZERO:
+                owned -= _ONE
+                place = np.uint64(own[owned])
+                node = tree[np.uint64(order[place])]
+                actions, goes = node.actions, np.uint64(slot[place])
+                row = row_at(regret, scales, start[place], regret_scales[np.uint64(node.block)] + node.row)
+                endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
+                word = random_at(~second_word(rng), place)
+                if pruning.active:
+                    floored = weight, floor if node.block > 1 else first_floor
+                    value[goes] = update_explored_row(regret, row, actions, strategy, children, endings, floored, word)
+                else:
+                    value[goes] = update_row(regret, row, actions, strategy, children, endings, weight, word)
+        deal += 1
+    work.updated[0] += rows
+    return deal - limits[START], nodes

@@ -1,0 +1,1 @@
+"""Outcome sampling: the algorithm as a run sees it, and its two kernels."""

@@ -1,0 +1,81 @@
+"""Outcome sampling over general records, action by action; the algorithm and the faster kernel: `packed`."""
+
+import numpy as np
+
+from abstraction.kernels.jit import nogil_njit, part_njit
+from mccfr.rng import next_word, random_at
+from mccfr.solvers.regret import choose, regret_matching, update_sampled
+from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, locate
+from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
+from mccfr.solvers.sampling.sums import add_strategy
+from mccfr.trees.compiled import CHANCE, TERMINAL
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+@nogil_njit
+def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, epsilon):
+    """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
+
+    tree TreeArrays; paths with as many cells a strategy as any decision has actions.
+    """
+    nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        stop, logged = min(deal + together, limits[STOP]), 0
+        for j in range(stop - deal):
+            locate(tables, deals, deal + j, paths.hand)
+            for traverser in range(2):
+                node, logged, touched = _walk(
+                    tree, tables, discount, next_word(rng), paths, (2 * j + traverser, logged), epsilon
+                )
+                nodes += touched
+                place = paths.place[2 * j + traverser]
+                payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
+                place.worth = (1.0 - 2.0 * traverser) * payoff / place.probability
+        _update_paths(tree, tables, logged, discount, paths)
+        deal = stop
+    return deal - limits[START], nodes
+
+
+@part_njit
+def _walk(tree, tables, discount, word, paths, which, epsilon):
+    """Sample one path.  Returns (terminal node, decisions logged so far, nodes touched).
+
+    which  (number of the path in its group, decisions logged before)
+    """
+    (path, logged), hand, sigma = which, paths.hand, paths.sigma
+    node, probability, nodes, level, traverser = 0, 1.0, 0, _ZERO, path & 1
+    while tree.kind[node] != TERMINAL:
+        nodes += tree.touched[node]
+        first, actions, block = tree.first[node], tree.count[node], tree.block[node]
+        drawn, rounding = random_at(word, level), random_at(~word, level)
+        level += _ONE
+        if tree.kind[node] == CHANCE:
+            node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, drawn))
+            continue
+        paths.updated[0] += 1
+        own, row = tree.player[node] == traverser, hand.regrets[block] + tree.slot[node]
+        regret_matching(tables.regret, row, actions, sigma, 0)
+        even = own and explores(drawn, exploration(epsilon))
+        action = choose(tables.regret, row, actions, uniform_like(tables.regret, drawn), even)
+        if own:
+            step, taken = paths.step[logged], np.float64(sigma[action])
+            step.row, step.taken, step.node, step.path, step.action = row, taken, node, path, action
+            logged += 1
+            probability *= epsilon / actions + (1.0 - epsilon) * taken
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, 0), discount.sum_weight / probability, rounding)
+        node = first + action
+    paths.place[path].probability = probability
+    return node, logged, nodes + tree.touched[node]
+
+
+@part_njit
+def _update_paths(tree, tables, logged, discount, paths):
+    """Regret updates of a group's own decisions, the last one logged first; `tables` is changed in place."""
+    for place_in_log in range(logged - 1, -1, -1):
+        step = paths.step[place_in_log]
+        place, node = paths.place[step.path], step.node
+        worth, here = place.worth, place.worth * step.taken
+        update_sampled(tables.regret, step.row, tree.count[node], step.action, worth, here, discount.weight)
+        place.worth = here
