@@ -19,7 +19,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.noise import CARD_REMOVAL
 from mccfr.rng import ACTIONS, second_word, seed_stream
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversal
+from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversals
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
@@ -163,12 +163,11 @@ class PublicChanceSampling:
     def _traverse(
         self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
     ) -> int:
-        floored, skip_below, nodes = int(self.options.plus), float(self.options.skip_below), 0
-        word = np.uint64(second_word(self._rng))
-        for traverser in self._seats if seats is None else seats:
-            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word, self._rng)
-            nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch)
-        return nodes
+        learning = self._seats if seats is None else seats
+        floored, skip_below, word = int(self.options.plus), float(self.options.skip_below), second_word(self._rng)
+        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng)
+        tables, stop = self._kernel_tables, max(learning) + 1
+        return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 
     def traverse(
         self, player: int, ranges: Sequence[npt.NDArray[np.floating]], *, learn: bool = True

@@ -348,3 +348,16 @@ def sampled_traversal(trees, tables, board, task, scratch):
             at_exit = member_first[level] + left[level] - trees.first[tree[level]]
             copy_values(scratch.value[member_first[level + 1]], scratch.value[at_exit], scratch.value.shape[1])
             left[level] += 1
+
+
+@nogil_njit
+def sampled_traversals(trees, tables, board, task, stop, scratch):
+    """Traversals of the players from `task.traverser` to `stop` - 1, one after the other; the nodes touched.
+
+    In one call: what a call hands over takes some 10 µs, a tenth of a small game's iteration.
+    """
+    nodes = 0
+    for traverser in range(task.traverser, stop):
+        factors = (task.regret_weight, task.sum_weight, task.floored, task.skip_below)
+        nodes += sampled_traversal(trees, tables, board, Task(traverser, *factors, task.word, task.rng), scratch)
+    return nodes

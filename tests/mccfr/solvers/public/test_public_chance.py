@@ -267,7 +267,7 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
     game, tables, twin = exact(TURN)
     wrong = mutants.mutant(
         listed_cards,
-        ("card_masks(self.board_cards[-1][board : board + 1])", "card_masks(self.board_cards[0][path[-1:]])"),
+        ("self.live(last, board)", "self.live(0, self.path(last, int(board))[0])"),
         (
             "        for player, hands in enumerate(live):\n            missing",
             "        bucket *= bucket > 0\n        for player, hands in enumerate(live):\n            missing",
