@@ -58,7 +58,8 @@ def index_hand(tables, cards):
     layout = tables.layout[total]
     row = layout >> 32
     used = np.int64(0)  # rank sets of the earlier rounds, 16 bits a position
-    x0, x1, x2, x3 = tables.group[row, 0], tables.group[row, 1], tables.group[row, 2], tables.group[row, 3]
+    suits = tables.configurations
+    x0, x1, x2, x3 = suits.group[row, 0], suits.group[row, 1], suits.group[row, 2], suits.group[row, 3]
     for r in range(tables.round_start.shape[0] - 1):
         seen, closed = used, np.int64(0)
         for i in range(tables.round_start[r], tables.round_start[r + 1]):
@@ -66,21 +67,21 @@ def index_hand(tables, cards):
             rank = card >> 2
             shift = (layout >> 8 * (card & 3)) & 63
             below = (used >> shift) & ((1 << rank) - 1)
-            closed |= 1 << (shift + rank - tables.set_size[below])
+            closed |= 1 << (shift + rank - tables.ranks.set_size[below])
             seen |= 1 << (shift + rank)
         used = seen
-        x0 += tables.radix[row, r, 0] * tables.set_number[closed & RANK_SET]
-        x1 += tables.radix[row, r, 1] * tables.set_number[closed >> 16 & RANK_SET]
-        x2 += tables.radix[row, r, 2] * tables.set_number[closed >> 32 & RANK_SET]
-        x3 += tables.radix[row, r, 3] * tables.set_number[closed >> 48 & RANK_SET]
+        x0 += suits.radix[row, r, 0] * tables.ranks.set_number[closed & RANK_SET]
+        x1 += suits.radix[row, r, 1] * tables.ranks.set_number[closed >> 16 & RANK_SET]
+        x2 += suits.radix[row, r, 2] * tables.ranks.set_number[closed >> 32 & RANK_SET]
+        x3 += suits.radix[row, r, 3] * tables.ranks.set_number[closed >> 48 & RANK_SET]
     # A sorting network: the group in the high bits keeps the groups apart.
     x0, x1, x2, x3 = min(x0, x1), max(x0, x1), min(x2, x3), max(x2, x3)
     x0, x2, x1, x3 = min(x0, x2), max(x0, x2), min(x1, x3), max(x1, x3)
     x1, x2 = min(x1, x2), max(x1, x2)
-    index = tables.offset[row] + (x0 & _NUMBER)
-    index += tables.group_radix[row, 1] * _multisets(x1 & _NUMBER, tables.member[row, 1])
-    index += tables.group_radix[row, 2] * _multisets(x2 & _NUMBER, tables.member[row, 2])
-    index += tables.group_radix[row, 3] * _multisets(x3 & _NUMBER, tables.member[row, 3])
+    index = suits.offset[row] + (x0 & _NUMBER)
+    index += suits.group_radix[row, 1] * _multisets(x1 & _NUMBER, suits.member[row, 1])
+    index += suits.group_radix[row, 2] * _multisets(x2 & _NUMBER, suits.member[row, 2])
+    index += suits.group_radix[row, 3] * _multisets(x3 & _NUMBER, suits.member[row, 3])
     return index
 
 
@@ -139,20 +140,21 @@ def _put_card(out, first, filled, card):
 @inline_njit
 def unindex_hand(tables, index, out):
     """Write the representative of a class into out [N], sorted within each round; the index is not checked."""
-    row = _configuration_of(tables.offset, index)
-    rest, multiset = index - tables.offset[row], np.int64(0)
+    suits = tables.configurations
+    row = _configuration_of(suits.offset, index)
+    rest, multiset = index - suits.offset[row], np.int64(0)
     filled = np.int64(0)  # cards written to each round, 8 bits a round
     for position in range(3, -1, -1):
-        radix, member = tables.group_radix[row, position], tables.member[row, position]
-        last = position == 3 or tables.member[row, position + 1] == 0
+        radix, member = suits.group_radix[row, position], suits.member[row, position]
+        last = position == 3 or suits.member[row, position + 1] == 0
         x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
         used = np.int64(0)
-        for r in range(tables.held.shape[1]):
-            held = tables.held[row, r, position]
+        for r in range(suits.held.shape[1]):
+            held = suits.held[row, r, position]
             if held == 0:
                 continue
-            later = x // tables.choices[row, r, position]
-            ranks = tables.sets[tables.first_set[held] + x - later * tables.choices[row, r, position]]
+            later = x // suits.choices[row, r, position]
+            ranks = tables.ranks.sets[tables.ranks.first_set[held] + x - later * suits.choices[row, r, position]]
             x = later
             gaps = used
             while gaps:  # open, from below, the gaps that the earlier rounds left
@@ -161,7 +163,7 @@ def unindex_hand(tables, index, out):
                 gaps &= gaps - 1
             used |= ranks
             while ranks:
-                card = 4 * tables.set_size[(ranks & -ranks) - 1] + position
+                card = 4 * tables.ranks.set_size[(ranks & -ranks) - 1] + position
                 _put_card(out, tables.round_start[r], filled >> 8 * r & 255, card)
                 filled += 1 << 8 * r
                 ranks &= ranks - 1
@@ -170,12 +172,13 @@ def unindex_hand(tables, index, out):
 @inline_njit
 def orbit_of_index(tables, index):
     """Number of hands (int64) in a class: 24 relabellings over those that change nothing."""
-    row = _configuration_of(tables.offset, index)
-    rest, multiset = index - tables.offset[row], np.int64(0)
+    suits = tables.configurations
+    row = _configuration_of(suits.offset, index)
+    rest, multiset = index - suits.offset[row], np.int64(0)
     later, equal, unchanged = np.int64(-1), np.int64(0), np.int64(1)
     for position in range(3, -1, -1):
-        radix, member = tables.group_radix[row, position], tables.member[row, position]
-        last = position == 3 or tables.member[row, position + 1] == 0
+        radix, member = suits.group_radix[row, position], suits.member[row, position]
+        last = position == 3 or suits.member[row, position + 1] == 0
         x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
         equal = equal + 1 if x == later and not last else np.int64(1)
         unchanged *= equal
@@ -308,7 +311,7 @@ class Indexer:
 def _indexer(cards_per_round: tuple[int, ...]) -> Indexer:
     tables = isomorphism_tables(cards_per_round)
     earlier = _indexer(cards_per_round[:-1]).sizes if len(cards_per_round) > 1 else ()
-    return Indexer(cards_per_round, (*earlier, int(tables.offset[-1])), tables)
+    return Indexer(cards_per_round, (*earlier, int(tables.configurations.offset[-1])), tables)
 
 
 def indexer(cards_per_round: Sequence[int]) -> Indexer:

@@ -18,18 +18,9 @@ _SuitCounts = tuple[int, ...]  # cards of one suit in each round
 _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
-class IsomorphismTables(NamedTuple):
-    """Look-up tables of one shape, 0.2 to 0.9 MB; treat them as constants.
+class RankSets(NamedTuple):
+    """The sets of ranks that a suit may hold, the same for all shapes.  A set is a number of 13 bits."""
 
-    Axes: N cards, R rounds, C configurations; a position 0..3 is a suit's place in its configuration.
-    """
-
-    round_start: NDArray[np.int64]
-    """[R + 1] first card of each round, and N"""
-    card_weight: NDArray[np.int64]
-    """[N, 4] what a card adds to the sum that identifies the counts, by its place in the hand and its suit"""
-    layout: NDArray[np.int64]
-    """[largest sum + 1] configuration << 32, and in byte s 16 times the position of suit s"""
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
     set_number: NDArray[np.int64]
@@ -38,6 +29,14 @@ class IsomorphismTables(NamedTuple):
     """[8192] rank sets by size, then place"""
     first_set: NDArray[np.int64]
     """[14] where the sets of each size start in `sets`"""
+
+
+class Configurations(NamedTuple):
+    """How the cards of a shape are shared out among suits.  C of them, R rounds.
+
+    A position 0..3 is a suit's place in its configuration.
+    """
+
     held: NDArray[np.int64]
     """[C, R, 4] cards of each position in each round"""
     choices: NDArray[np.int64]
@@ -52,6 +51,28 @@ class IsomorphismTables(NamedTuple):
     """[C, 4] product of the classes of the earlier groups"""
     offset: NDArray[np.int64]
     """[C + 1] first index of each configuration, and the number of classes"""
+
+
+class IsomorphismTables(NamedTuple):
+    """Look-up tables of one shape, 0.2 to 0.9 MB; treat them as constants.  N cards, R rounds."""
+
+    round_start: NDArray[np.int64]
+    """[R + 1] first card of each round, and N"""
+    card_weight: NDArray[np.int64]
+    """[N, 4] what a card adds to the sum that identifies the counts, by its place in the hand and its suit"""
+    layout: NDArray[np.int64]
+    """[largest sum + 1] configuration << 32, and in byte s 16 times the position of suit s"""
+    ranks: RankSets
+    configurations: Configurations
+
+
+def _rank_sets() -> RankSets:
+    set_size = np.bitwise_count(np.arange(RANK_SET + 1)).astype(np.int64)
+    sets = np.argsort(set_size, kind="stable")
+    first_set = np.searchsorted(set_size[sets], np.arange(_RANKS + 1))
+    set_number = np.empty_like(sets)
+    set_number[sets] = np.arange(len(sets)) - first_set[set_size[sets]]
+    return RankSets(set_size, set_number, sets, first_set)
 
 
 def _splits(cards: int) -> Iterator[tuple[int, ...]]:
@@ -123,24 +144,18 @@ def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
     radix = np.ones_like(choices)
     radix[:, 1:] = np.cumprod(choices, axis=1)[:, :-1]
     groups, members, group_radices, classes = zip(*map(_groups, configurations), strict=True)
-    set_size = np.bitwise_count(np.arange(RANK_SET + 1)).astype(np.int64)
-    sets = np.argsort(set_size, kind="stable")
-    first_set = np.searchsorted(set_size[sets], np.arange(_RANKS + 1))
-    set_number = np.empty_like(sets)
-    set_number[sets] = np.arange(len(sets)) - first_set[set_size[sets]]
     return IsomorphismTables(
         round_start=np.array([0, *accumulate(cards_per_round)], np.int64),
         card_weight=np.repeat(weights, cards_per_round, axis=0),
         layout=layout,
-        set_size=set_size,
-        set_number=set_number,
-        sets=sets,
-        first_set=first_set,
-        held=np.ascontiguousarray(held),
-        choices=np.ascontiguousarray(choices),
-        radix=np.ascontiguousarray(radix),
-        group=np.array(groups, np.int64) << GROUP_SHIFT,
-        member=np.array(members, np.int64),
-        group_radix=np.array(group_radices, np.int64),
-        offset=np.array([0, *accumulate(classes)], np.int64),
+        ranks=_rank_sets(),
+        configurations=Configurations(
+            held=np.ascontiguousarray(held),
+            choices=np.ascontiguousarray(choices),
+            radix=np.ascontiguousarray(radix),
+            group=np.array(groups, np.int64) << GROUP_SHIFT,
+            member=np.array(members, np.int64),
+            group_radix=np.array(group_radices, np.int64),
+            offset=np.array([0, *accumulate(classes)], np.int64),
+        ),
     )

@@ -21,7 +21,7 @@ import numpy as np
 
 from storage import contiguous, durable
 from storage.checksums import CRC32C, XXH3, Checksum
-from storage.contiguous import Cells
+from storage.contiguous import FileCells
 from storage.formats import (
     NotFiniteError,
     TableFormat,
@@ -116,34 +116,37 @@ def commit(
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
-    if keep < 1:
-        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
-    final = checkpoint_path(root, number)
-    lowest = next_number(root)
-    if number < lowest:
-        raise FileExistsError(
-            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
-        )
+    final = _free_path(root, number, keep)
     state_text = exact_json(state, "the state of a checkpoint")
-    fields = {
-        "number": number,
-        "table_format": format,
-        "identity": identity,
-        "parents": dict(parents or {}),
-        "arrays": specs_to_json(specs),
-    }
+    fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
+    fields |= {"arrays": specs_to_json(specs)}
     exact_json(fields, "the identity of a checkpoint")
-    options: dict[str, Any] = {"specs": specs, "arrays": arrays, "background": background, "notes": notes or {}}
-    layout = table_format(format)
-    write = partial(_write_whole, layout, **options)
-    if not whole:
-        write = partial(_write_chunks, layout, compressed=compressed, **options)
+    write = _table_writer(format, whole, compressed)
+    write = partial(write, specs=specs, arrays=arrays, background=background, notes=notes or {})
     content_hash = _write_and_rename(final, write, state_text, fields)
     if journal is not None:
         line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
         durable.append_line(journal, line)
     drop_older(root, keep, spared)
     return final
+
+
+def _free_path(root: Path, number: int, keep: int) -> Path:
+    """Where a checkpoint goes; `FileExistsError` for a number that is taken or lies below one that is."""
+    if keep < 1:
+        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
+    lowest = next_number(root)
+    if number < lowest:
+        raise FileExistsError(
+            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
+        )
+    return checkpoint_path(root, number)
+
+
+def _table_writer(name: str, whole: bool, compressed: bool) -> Callable[..., tuple[Files, dict[str, Any]]]:
+    """What writes tables in a format, in chunks or each in one run of cells."""
+    layout = table_format(name)
+    return partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
 
 
 def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
@@ -226,7 +229,7 @@ class Checkpoint:
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
             self.files = listed_files(manifest["files"])
-            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, Cells])
+            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, FileCells])
             self._layout = table_format(self.format)
             self._version = manifest["format_version"]
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
@@ -337,7 +340,7 @@ class Checkpoint:
         out[...] = found
         return out
 
-    def _checked_cells(self, spec: ArraySpec) -> Cells:
+    def _checked_cells(self, spec: ArraySpec) -> FileCells:
         """Where a whole array lies, once its file is long enough for it.
 
         Raises `OSError` for a file that is not as it should be, `ValueError` where the manifest disagrees with itself.

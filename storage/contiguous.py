@@ -33,7 +33,7 @@ MOVING_THREADS = 4
 _PAGE_BYTES = 4096  # what direct transfers begin and end at, in memory as in the file
 
 
-class Cells(msgspec.Struct, frozen=True):
+class FileCells(msgspec.Struct, frozen=True):
     """Where an array's raw row-major cells lie, little endian.
 
     Fields:
@@ -142,7 +142,7 @@ def write_tables(
     *,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, tuple[int, Checksum]], dict[str, Cells]]:
+) -> tuple[dict[str, tuple[int, Checksum]], dict[str, FileCells]]:
     """Write tables into a directory, all of it durable.
 
     background  give way to whoever else wants the processors
@@ -157,12 +157,12 @@ def write_tables(
     regions = layout.create_live(directory, specs, notes)
     by_name = {spec.name: spec for spec in specs}
     written: dict[Path, tuple[int, Checksum]] = {}
-    cells: dict[str, Cells] = {}
+    cells: dict[str, FileCells] = {}
     for path, found in groupby(sorted(regions, key=lambda region: (region.path, region.offset_bytes)), _path_of):
         of_file = [(by_name[region.name], region.offset_bytes) for region in found]
         written[path], checksums = _write_file(path, of_file, arrays, background)
         name = path.relative_to(directory).as_posix()
-        cells |= {spec.name: Cells(name, at, checksums[spec.name]) for spec, at in of_file}
+        cells |= {spec.name: FileCells(name, at, checksums[spec.name]) for spec, at in of_file}
     return durable.adopt(directory / layout.TABLES, written), cells
 
 
@@ -235,7 +235,7 @@ def _read_piece(file: MovingFile, piece: Piece) -> tuple[int, int]:
     return checksum(_bytes(piece.cells)), piece.cells.nbytes
 
 
-def read_array(directory: Path, cells: Cells, out: np.ndarray) -> bool:
+def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
     """Fill a C-ordered array with cells of its size; whether they have their checksum.
 
     Raises `OSError` where the disk fails, or the file is too short.
@@ -244,7 +244,7 @@ def read_array(directory: Path, cells: Cells, out: np.ndarray) -> bool:
         return _sum_of(partial(_read_piece, file), pieces(out, cells.offset_bytes), out.nbytes) == cells.crc32c
 
 
-def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec, Cells]]) -> list[str]:
+def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec, FileCells]]) -> list[str]:
     """What is wrong with a file of arrays, every byte of it read once; a sentence for each thing.
 
     stated  crc32c of the file
@@ -275,6 +275,6 @@ def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec
     ]
 
 
-def other_cells(spec: ArraySpec, cells: Cells) -> str:
+def other_cells(spec: ArraySpec, cells: FileCells) -> str:
     """The sentence for an array whose cells have not their checksum."""
     return f"{cells.file} has another checksum in the cells of array {spec.name!r} than the manifest states"

@@ -11,7 +11,7 @@ from mccfr.config.games import HoldemGame, Menu
 from mccfr.games.real_rules import real_rules
 from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealer import Dealer, LocalSeat, MatchPlan
+from mccfr.play.dealer import LocalSeat, MatchDealer, MatchPlan
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings
 from mccfr.play.seat import Seat
@@ -50,7 +50,7 @@ def session(name, seed=1, finished=lambda _: None):
 
 
 def dealer(of, names=("policy", "random"), warned=lambda _: None):
-    return Dealer(of, [LocalSeat(session(name)) for name in names], warned=warned)
+    return MatchDealer(of, [LocalSeat(session(name)) for name in names], warned=warned)
 
 
 @contextmanager

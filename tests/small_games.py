@@ -110,5 +110,6 @@ def coin_toss():
     )
     sold = np.array([[0.25, 0.75], [0.5, 0.5]])
     none = np.zeros((1, 0))
-    blueprint = Strategy((sold, none, np.zeros((2, 0)), np.full((1, 2), 0.5)), (np.ones((2, 1)), none, none, none))
+    weight = (np.ones((2, 1)), none, np.zeros((2, 0)), np.ones((1, 1)))
+    blueprint = Strategy((sold, none, np.zeros((2, 0)), np.full((1, 2), 0.5)), weight)
     return Game("coin-toss", tree, cards), blueprint

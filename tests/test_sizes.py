@@ -13,13 +13,11 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, PACKED_LINES, ARGUMENTS = 90, 90, 8
-SAMPLING_LINES, SAMPLING_ARGUMENTS = 60, 8
-"""Of everything else where actions are sampled."""
+LINES, PACKED_LINES, ARGUMENTS = 60, 90, 8
 BUDGETS = {
-    "configuration keys": 149,
+    "configuration keys": 147,
     "kernels of more than 8 arguments": 0,
-    "structs of more than 10 fields": 3,
+    "structs of more than 10 fields": 2,
     "files that external sampling's kernel is made of": 6,
     "words of pages": 46_150,
     "methods of Algorithm": 11,
@@ -49,10 +47,9 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 def test_the_bounds_bite():
     """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
-    every = dict(functions(tracked("mccfr/solvers/sampling")))
-    assert sorted(f.name for f in every.values() if lines(f) > SAMPLING_LINES) == sorted(PACKED)
-    assert max(map(kernel_arguments, every.values())) == SAMPLING_ARGUMENTS
-    assert max(kernel_arguments(f) for _, f in functions(tracked("mccfr/solvers"))) == ARGUMENTS
+    every = dict(functions(tracked("mccfr/solvers")))
+    assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
+    assert max(map(kernel_arguments, every.values())) == ARGUMENTS
 
 
 def is_kernel(node):

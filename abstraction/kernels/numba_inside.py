@@ -22,20 +22,37 @@ def processor_features() -> str:
     return f"{features},-prefer-256-bit" if "+avx512f" in features else features
 
 
+class Nowhere:
+    """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Forget it."""
+
+
 def part_compiler() -> Any:
     """A compiler of functions without machine code; from now on numba optimises what it compiles once, not twice.
 
     With other versions than `KNOWN_VERSIONS` this may not be called; there compiling takes longer.
     """
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
+    compiler: Any = import_module("numba.core.compiler").Compiler
+    library = codegen._library_class = _part_library()
+
+    class PartCompiler(compiler):
+        """Compiles a part."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.library = library(codegen, "part")
+            self.state.library.part = True
+
+    return PartCompiler
+
+
+def _part_library() -> Any:
+    """The class of libraries of functions, of which some are parts, with bitcode in the place of machine code."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     parse = import_module("llvmlite.binding").parse_bitcode
-    compiler: Any = import_module("numba.core.compiler").Compiler
-
-    class Nowhere:
-        """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
-
-        def set_env(self, name: str, environment: Any) -> None: ...
 
     class Library(library):
         """A function's code; `part`: of a part, of which there is no machine code."""
@@ -76,13 +93,4 @@ def part_compiler() -> Any:
             loaded._finalize_final_module()
             return loaded
 
-    class PartCompiler(compiler):
-        """Compiles a part."""
-
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            self.state.library = Library(codegen, "part")
-            self.state.library.part = True
-
-    codegen._library_class = Library
-    return PartCompiler
+    return Library

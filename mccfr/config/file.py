@@ -26,7 +26,7 @@ from mccfr.config.solvers import (
 )
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, first_refused
-from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, Config
+from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -139,11 +139,12 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
-    elif isinstance(table, Mapping):
+    elif isinstance(table, Mapping) and not (key == "tables" and table.get("strategy_sums") == "preflop"):
         table = without_former(key, None, table)
     if key == "tables" and isinstance(table, Mapping):
         former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
         kind = FORMER_TABLES if former else kind
+        kind = PREFLOP_SUMS if table.get("strategy_sums") == "preflop" else kind
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:

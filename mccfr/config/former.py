@@ -17,6 +17,11 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], 
     ("game", "holdem-subgame"): {"big_blind": (lambda game: game["big_blind"] == 100, "100")},
     ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
     ("run", None): {"pool": (lambda run: True, "'processes'")},  # threads trained the same tables, and no faster
+    ("tables", None): {
+        # Of "preflop", with "snapshot_nodes", `mccfr.config.tables.PREFLOP_SUMS` is the table.
+        "strategy_sums": (lambda tables: tables["strategy_sums"] == "all", "'all'"),
+        "snapshot_nodes": (lambda tables: False, "for tables.strategy_sums = 'preflop' alone"),
+    },
     ("cluster", None): {
         "copies": (lambda cluster: cluster["copies"] == 1 or "directory" in cluster, "2 with cluster.directory, else 1")
     },

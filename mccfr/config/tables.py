@@ -34,21 +34,15 @@ class TablesConfig(Table, frozen=True):
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
     regret_dtype: Literal["float32", "float64", "int16"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64", "int16"] = "auto"
-    strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
-    snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
     resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
 
     def checks(self) -> list[Check]:
         """As `Table.checks`."""
-        every, preflop = self.snapshot_nodes, self.strategy_sums == "preflop"
-        counted = "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'"
         unfit = _size_problem(self.resident)
         return [
             ("live_dir", bool(self.live_dir), '"auto" or a directory'),
             ("resident", unfit is None, unfit or ""),
-            ("snapshot_nodes", not preflop or (every is not None and every >= 1), counted),
-            ("snapshot_nodes", preflop or every is None, "left out unless tables.strategy_sums = 'preflop'"),
         ]
 
 
@@ -72,6 +66,15 @@ FORMER_TABLES = msgspec.defstruct(
     frozen=True,
 )
 """The `[tables]` table of runs that have such cells."""
+
+PREFLOP_SUMS = msgspec.defstruct(
+    "PreflopSumsConfig",
+    [("strategy_sums", str, "all"), ("snapshot_nodes", int | None, None)],
+    bases=(FORMER_TABLES,),
+    namespace={"former": "tables.strategy_sums = 'preflop', in whose place all streets have sums now,"},
+    frozen=True,
+)
+"""That of runs with sums on the first street only, whose average strategy of later ones is that of snapshots."""
 
 CYCLE_ITERATIONS = 1_000_000
 """Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""

@@ -172,7 +172,7 @@ class _Layout(NamedTuple):
     dealt: npt.NDArray[np.uint8]
 
 
-class _Records(NamedTuple):
+class _ExpandedRecords(NamedTuple):
     """The records to be filled: `TreeArrays`' columns, the parents, and where labels come from.
 
     origin  [N] int32  public node, or ~d for node d of the deal tree
@@ -337,7 +337,7 @@ def _most_waiting(game: Game, deals: DealTree) -> int:
     return 1 + (longest + 1) * int(max(game.tree.arrays.count.max(), deals.count.max()))
 
 
-def _new_records(histories: int) -> _Records:
+def _new_records(histories: int) -> _ExpandedRecords:
     """Records that are terminals until they are filled."""
     arrays = TreeArrays(
         kind=np.full(histories, TERMINAL, np.int8),
@@ -352,7 +352,7 @@ def _new_records(histories: int) -> _Records:
         probability=np.ones(histories),
         touched=np.ones(histories, np.int8),
     )
-    return _Records(arrays, np.full(histories, NO_PARENT, np.int32), np.zeros(histories, np.int32))
+    return _ExpandedRecords(arrays, np.full(histories, NO_PARENT, np.int32), np.zeros(histories, np.int32))
 
 
 def _infoset_names(

@@ -120,7 +120,7 @@ class Score(NamedTuple):
     ci95: tuple[float, float] | None
 
 
-class Dealer:
+class MatchDealer:
     """Deals a match, hand by hand."""
 
     def __init__(

@@ -21,12 +21,12 @@ class Events:
 
     settings: RunSettings
     points: EvaluationConfig
-    snapshot_nodes: int | None = None  # a snapshot for the average strategy at every multiple
 
     def next_stop(self, totals: Totals) -> Totals:
         """The next counts at which the workers must rest."""
         nodes = [self.settings.nodes, *self.points.at_nodes]
-        nodes += [(totals.nodes // every + 1) * every for every in self._committed_every()]
+        if every := self.settings.checkpoint_nodes:
+            nodes.append((totals.nodes // every + 1) * every)
         iterations = [self.settings.iterations, *self.points.at_iterations]
         return Totals(
             min((n for n in nodes if n is not None and n > totals.nodes), default=NO_EVENT),
@@ -48,13 +48,6 @@ class Events:
         )
 
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Whether a multiple of `checkpoint_nodes` or `snapshot_nodes` lies above `seen` and at or below `now`.
-
-        With snapshots every evaluation point is a checkpoint too: the average strategy is made from files.
-        """
-        low = seen or Totals()
-        multiple = any(low.nodes // every < now.nodes // every for every in self._committed_every())
-        return multiple or (self.snapshot_nodes is not None and self.evaluation_between(seen, now))
-
-    def _committed_every(self) -> list[int]:
-        return [every for every in (self.settings.checkpoint_nodes, self.snapshot_nodes) if every]
+        """Whether a multiple of `checkpoint_nodes` lies above `seen` and at or below `now`."""
+        every = self.settings.checkpoint_nodes
+        return every is not None and (seen or Totals()).nodes // every < now.nodes // every

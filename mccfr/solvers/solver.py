@@ -149,7 +149,6 @@ class Algorithm(ABC):
         tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
         checks = [
             ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
-            ("tables.strategy_sums", tables.strategy_sums == "all", f"'all' {whose}"),
             ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
             ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
         ]

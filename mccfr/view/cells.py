@@ -12,7 +12,7 @@ DIGITS = 6
 Weights = npt.NDArray[np.float64]
 
 
-class Cells:
+class GridCells:
     """Sums and means over the hands of each cell.  L live hands, C cells, A actions."""
 
     def __init__(self, grid: Grid) -> None:

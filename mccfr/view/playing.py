@@ -28,7 +28,7 @@ _PATIENCE_SECONDS = 10.0
 _SHARES = (0.5, 1.0)  # of the pot: bets that are offered besides the least one and all-in
 
 
-class _Place(Program):
+class _PersonSeat(Program):
     """The person's place at the table, which remembers what happens; he says himself what he does."""
 
     def act(self, random: Random) -> str:
@@ -61,7 +61,7 @@ class Playing:
             if settings.effort is not None and settings.effort.iterations > MOST_ITERATIONS:
                 raise ValueError(f"resolve = {resolve[:40]!r}: at most {MOST_ITERATIONS:,} iterations are done here")
             spec = ResolvingSpec(source, settings)
-        self._bot, self._person = spec.player(betting, seed=seed), _Place(betting)
+        self._bot, self._person = spec.player(betting, seed=seed), _PersonSeat(betting)
         self._seed, self._number, self._position = seed, -1, 0
         self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
         self._log, self._result = list[dict[str, Any]](), None

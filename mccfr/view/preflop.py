@@ -31,6 +31,6 @@ def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     held = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of the hands of each class that hold a card
     for side in range(2):
         np.add.at(held, (hole[:, side], classes), other)
-    met = np.bincount(classes, other, PREFLOP_CLASSES) - held[hole[:, 0]] - held[hole[:, 1]]
-    met[np.arange(len(hole)), classes] += other  # a hand itself, which was taken away twice
-    return np.asarray((met * preflop_equities()[classes]).sum(axis=1))
+    opponent_weight = np.bincount(classes, other, PREFLOP_CLASSES) - held[hole[:, 0]] - held[hole[:, 1]]
+    opponent_weight[np.arange(len(hole)), classes] += other  # a hand itself, which was taken away twice
+    return np.asarray((opponent_weight * preflop_equities()[classes]).sum(axis=1))

@@ -16,7 +16,7 @@ from mccfr.games.betting import BettingState
 from mccfr.play.resolving import METHODS, Effort, Resolver
 from mccfr.play.resolving.table import LIMITED, settings_of
 from mccfr.play.seat import Seat
-from mccfr.view.spots import Decision, Spots
+from mccfr.view.spots import SpotDecision, Spots
 
 MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
@@ -138,7 +138,7 @@ class Solving:
             self._job.stopped = True
         return found
 
-    def _solve(self, job: _Job, at: Decision, seat: Seat, street: str) -> None:
+    def _solve(self, job: _Job, at: SpotDecision, seat: Seat, street: str) -> None:
         try:
             iterations = min(_FIRST, job.iterations)
             while not job.stopped:
@@ -154,7 +154,7 @@ class Solving:
         finally:
             job.seconds = time.perf_counter() - job.began
 
-    def _stage(self, job: _Job, at: Decision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
+    def _stage(self, job: _Job, at: SpotDecision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
         """What is found after so many iterations."""
         assert isinstance(at.state, BettingState)
         settings = settings_of(f"{street}:{job.method}")

@@ -18,7 +18,7 @@ from mccfr.play.terminal import Money, money_of
 from mccfr.policy.profile import Behaviour
 from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
-from mccfr.view.cells import DIGITS, Cells, rounded
+from mccfr.view.cells import DIGITS, GridCells, rounded
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
 from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
@@ -39,7 +39,7 @@ class Action(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _WeightedReading:
     """A reading of the line.
 
     probability  of this reading
@@ -61,12 +61,12 @@ class _Spot:
     line: str
     state: State
     boards: list[Board] | None
-    places: dict[tuple[int, int], _Place]
+    places: dict[tuple[int, int], _WeightedReading]
     path: list[dict[str, Any]]
     acted: list[tuple[State, str]]
 
 
-class Decision(NamedTuple):
+class SpotDecision(NamedTuple):
     """A spot for whoever computes more of it.  H hands, L of them live.
 
     node   the decision of the tree that the line is; None where the line is only taken for some
@@ -104,7 +104,7 @@ class Spots:
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
         self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
         self._grid = make_grid(self._dealing.hand_cards, self._names)
-        self._cells = Cells(self._grid)
+        self._cells = GridCells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
         self._money, self._roles = money_of(source.game), roles(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
@@ -206,22 +206,24 @@ class Spots:
         live, weight = self._live(found), self._reach(found)
         each, mean = [], []
         for player in range(2):
-            met, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
-            known = met > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
-            share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, met, 1), np.nan)
-            total = float((own * met)[known].sum())
-            mean.append(round(float((own * met * share)[known].sum()) / total, DIGITS) if total > 0 else None)
+            opponent_weight, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
+            known = opponent_weight > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
+            share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, opponent_weight, 1), np.nan)
+            total = float((own * opponent_weight)[known].sum())
+            mean.append(
+                round(float((own * opponent_weight * share)[known].sum()) / total, DIGITS) if total > 0 else None
+            )
             each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
         return {"equity": each, "mean": mean}
 
-    def decision(self, line: str, board: str) -> Decision:
+    def decision(self, line: str, board: str) -> SpotDecision:
         """A spot with a board; raises as `spot`, and `ValueError` where cards are missing."""
         found = self._follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         acted = [(state, action, found.boards[state.street]) for state, action in found.acted]
         node, reach = self._single(found), self._reach(found)
-        return Decision(node, found.state, acted, found.boards[-1], reach, self._live(found))
+        return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
         """Another strategy at a spot, as `spot` tells its own: `actions`, `frequencies`, `hands` and `classes`.
@@ -269,7 +271,7 @@ class Spots:
             actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
         boards = self._boards(state.street, board)
         here: Any = self._betting.start()[0]
-        places = {(0, NOWHERE): _Place(1.0, self._dealing.reach.astype(np.float64))}
+        places = {(0, NOWHERE): _WeightedReading(1.0, self._dealing.reach.astype(np.float64))}
         done, path, acted = "", list[dict[str, Any]](), list[tuple[State, str]]()
         for action in actions:
             path.append(self.step(here, action, done))
@@ -281,13 +283,13 @@ class Spots:
         return _Spot(done, here, boards, places, path, acted)
 
     def _moved(
-        self, places: Mapping[tuple[int, int], _Place], state: Any, action: str, board: Board | None
-    ) -> dict[tuple[int, int], _Place]:
+        self, places: Mapping[tuple[int, int], _WeightedReading], state: Any, action: str, board: Board | None
+    ) -> dict[tuple[int, int], _WeightedReading]:
         """The readings after an action; the range of who acts by what his strategy plays, taken for what the tree has.
 
         board  of the state's street; None: ranges stay as they are
         """
-        found: dict[tuple[int, int], _Place] = {}
+        found: dict[tuple[int, int], _WeightedReading] = {}
         buckets = None if board is None else self._dealing.bucket_row(state.street, state.player, board)
         for (node, closed), place in places.items():
             reading = Reading(node, 1.0, closed)
@@ -300,7 +302,7 @@ class Spots:
                 key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
                 if key in found:
                     probability, weight = probability + found[key].probability, weight + found[key].weight
-                found[key] = _Place(probability, weight)
+                found[key] = _WeightedReading(probability, weight)
         return found
 
     def _number(self, node: int, action: str, outcome: Reading) -> int:
@@ -367,12 +369,12 @@ class Spots:
         return to_chips(tree, state.node)[labels.index(action)]
 
     def _strategy(self, found: _Spot, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
-        """([H, A] probabilities, [H] whether training has met them): the mean over the readings, as in queries."""
+        """([H, A] probabilities, [H] whether training has trained them): the mean over the readings, as in queries."""
         assert found.boards is not None
         state, number = found.state, {one.action: place for place, one in enumerate(actions)}
         buckets = self._dealing.bucket_row(state.street, state.player, found.boards[-1])
         played = np.zeros((self._dealing.hand_count, len(actions)))
-        met = np.zeros(self._dealing.hand_count, bool)
+        trained = np.zeros(self._dealing.hand_count, bool)
         single = self._single(found)
         for (node, closed), place in found.places.items():
             reading = Reading(node, 1.0, closed)
@@ -385,8 +387,8 @@ class Spots:
                 played[:, number[action]] += place.probability * rows[:, column]
             known, back = np.unique(buckets, return_inverse=True)
             weighed = [bucket >= 0 and self._source.weight(node, bucket) > 0 for bucket in known.tolist()]
-            met |= np.array(weighed)[back]
-        return played, met
+            trained |= np.array(weighed)[back]
+        return played, trained
 
     def _live(self, found: _Spot) -> npt.NDArray[np.int64]:
         """Hands that the board leaves and somebody may hold, ascending."""
@@ -440,14 +442,14 @@ class Spots:
     def _hands(self, found: _Spot, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""
         live, reach, share = self._live(found), self._reach(found), self._shares(found)
-        played, met = self._strategy(found, actions)
+        played, trained = self._strategy(found, actions)
         possible = np.zeros(self._dealing.hand_count, bool)
         possible[live] = True
         told = self._played(found, played)
         told["hands"] |= {
             "names": [self._names[hand] for hand in live.tolist()],
             "cells": self._grid.cell[live].tolist(),
-            "trained": met[live].tolist(),
+            "trained": trained[live].tolist(),
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
         }

@@ -19,7 +19,7 @@ from mccfr.config.games import LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.play.acpc import VERSION
 from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealer import Clock, Dealer, LocalSeat
+from mccfr.play.dealer import Clock, LocalSeat, MatchDealer
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
 from mccfr.play.lines import Lines
@@ -242,7 +242,7 @@ class _Recorded(LocalSeat):
 def _match(name, seed):
     """(what a calling player hears, what the other says) of a match."""
     caller, other = _Recorded(_session("always-call")), _Recorded(_session(name, seed))
-    dealer = Dealer(_MATCH, [caller, other])
+    dealer = MatchDealer(_MATCH, [caller, other])
     for number in range(_MATCH.hands):
         dealer.play(number)
     return caller.heard, other.answers
@@ -298,7 +298,7 @@ def _dealt(data):
                 player.shutdown(socket.SHUT_WR)
             seat_all([seat], 60)
             player.shutdown(socket.SHUT_WR)
-            dealer = Dealer(_MATCH, [LocalSeat(_session("always-call")), seat], Clock(60, 60))
+            dealer = MatchDealer(_MATCH, [LocalSeat(_session("always-call")), seat], Clock(60, 60))
             for number in range(_MATCH.hands):
                 dealer.play(number)
     finally:

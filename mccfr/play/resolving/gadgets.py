@@ -129,13 +129,13 @@ class Resolving(Gadget):
 class Maxmargin(Gadget):
     """He enters with a hand of his choice, and wins what it is worth beyond its alternative."""
 
-    def __init__(self, dealt: Floats, alternatives: Floats, met: Floats) -> None:
-        """`met` [H] is the weight of our hands that each of his meets, 0 for a hand that meets none."""
+    def __init__(self, dealt: Floats, alternatives: Floats, opponent_weight: Floats) -> None:
+        """`opponent_weight` [H] is the weight of our hands that each of his meets, 0 for a hand that meets none."""
         super().__init__(len(dealt))
-        self._live = (dealt > 0) & (met > 0)
+        self._live = (dealt > 0) & (opponent_weight > 0)
         self._alternatives = alternatives
-        self._share = np.divide(1.0, met, out=np.zeros_like(met), where=self._live)
-        self._regret = np.zeros_like(met)
+        self._share = np.divide(1.0, opponent_weight, out=np.zeros_like(opponent_weight), where=self._live)
+        self._regret = np.zeros_like(opponent_weight)
 
     def _chosen(self) -> Floats:
         positive = np.where(self._live, np.maximum(self._regret, 0), 0)

@@ -26,15 +26,15 @@ def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Str
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
     here = spot.ranges(strategy)[player]
-    met_here, given = spot.dealing.disjoint_weight(here), np.zeros(len(here))
+    weight_here, given = spot.dealing.disjoint_weight(here), np.zeros(len(here))
     for above, node in pairwise(path):
         if int(arrays.player[above]) == player:
             continue
         before = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2))
         ours = before.ranges(strategy)[player]
         found = before.best_response(1 - player, ours, before.tables(strategy))
-        met = before.dealing.disjoint_weight(ours)
+        weight_before = before.dealing.disjoint_weight(ours)
         # A gift is chips a hand, the same wherever the hand then goes; counterfactual values shrink with our range.
         chips = found.value - found.action[node - int(arrays.first[above])]
-        given += np.divide(chips * met_here, met, out=np.zeros_like(chips), where=met > 0)
+        given += np.divide(chips * weight_here, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
     return given

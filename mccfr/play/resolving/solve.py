@@ -135,15 +135,15 @@ def resolve(
     if not scale > 0:
         raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
     ours, dealt = ranges[player] / scale, spot.weights[1 - player]
-    met = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
+    opponent_weight = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
     gadget: Gadget
     if alternatives is None or method == "unsafe":
-        other = ranges[1 - player] if (ranges[1 - player] * met).any() else dealt
-        gadget = Unsafe(other / (other @ met))
+        other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else dealt
+        gadget = Unsafe(other / (other @ opponent_weight))
     elif method == "resolving":
-        gadget = Resolving(dealt / (dealt @ met), alternatives / scale)
+        gadget = Resolving(dealt / (dealt @ opponent_weight), alternatives / scale)
     else:
-        gadget = Maxmargin(dealt, alternatives / scale, met)
+        gadget = Maxmargin(dealt, alternatives / scale, opponent_weight)
     side = _Side(spot, player, ours, scale)
     if spot.merged:
         return _Sampling(side, gadget, alike, seed).run(effort)

@@ -10,18 +10,18 @@ bounds what he wins more in all (Burch, Johanson & Bowling 2014, theorem 1, with
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import inf
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.gifts import gifts
-from mccfr.play.resolving.solve import METHODS, Effort, resolve
-from mccfr.play.resolving.spot import Spot, Tables
+from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
+from mccfr.play.resolving.spot import Floats, Spot, Tables
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT
@@ -91,34 +91,29 @@ def resolve_street(
     made = _Written(game, strategy)
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
-        times = float(public.copies.times[start + board])
-        if times == 0:
+        if not (times := float(public.copies.times[start + board])):
             continue  # suits apart, another board is the same
         spot = Spot(game, node, board, merged=merged)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
         alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
-        for player in players:
-            if not (ranges[player] > 0).any():
-                continue
+        for player in [each for each in players if (ranges[each] > 0).any()]:
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
-                allowed = allowed + gifts(spot, _ancestors(cards, street, board), player, strategy)
+                allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
+            solve = partial(resolve, method=method, effort=effort, dtype=dtype, alike=alike)
             if continuations is None:
-                found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike)
-                tables, values = found.tables, found.values
+                found = solve(spot, player, ranges, allowed)
+                tables, values, here = found.tables, found.values, found.gap_chips
             else:
-                here = DepthLimitedSpot(spot, before, player, continuations)
-                least = here.best_response(1 - player, ranges[player], here.tables(strategy)).value
-                found = resolve(here, player, ranges, least, method, effort, dtype=dtype, alike=alike)
-                tables = here.to_the_end(found.tables)
-                values = spot.best_response(1 - player, ranges[player], tables).value
+                limited = DepthLimitedSpot(spot, before, player, continuations)
+                tables, values, here = _solved_to_street_end(limited, spot, player, ranges, strategy, solve)
             made.write(spot, player, tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
             excess[player] += chance * times * float(dealt @ np.maximum(values - allowed, 0))
             unbounded = method == "unsafe" or continuations is not None
-            bound[player] += inf if unbounded else chance * times * comes * found.gap_chips
-            gap, spots = max(gap, found.gap_chips), spots + 1
+            bound[player] += inf if unbounded else chance * times * comes * here
+            gap, spots = max(gap, here), spots + 1
     return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
 
 
@@ -141,12 +136,19 @@ def resolve_streets(
     return Whole(strategy, bound, excess, gap, spots)
 
 
-def _ancestors(cards: ListedCards, street: int, board: int) -> Callable[[int], int]:
-    """Function of a street, up to this one: the board that `board` was dealt on."""
-    path = [board]
-    for here in range(street, 0, -1):
-        path.insert(0, int(cards.board_parent[here][path[0]]))
-    return path.__getitem__
+def _solved_to_street_end(
+    limited: DepthLimitedSpot,
+    spot: Spot,
+    player: int,
+    ranges: Floats,
+    strategy: Strategy,
+    solve: Callable[[Spot, int, Floats, Floats], Resolved],
+) -> tuple[Tables, Floats, float]:
+    """What is found for a depth-limited spot: tables and values of the spot itself, and the gap of the former."""
+    least = limited.best_response(1 - player, ranges[player], limited.tables(strategy)).value
+    found = solve(limited, player, ranges, least)
+    tables = limited.to_the_end(found.tables)
+    return tables, spot.best_response(1 - player, ranges[player], tables).value, found.gap_chips
 
 
 def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
-from mccfr.policy.export.openspiel_walk import Walk
+from mccfr.policy.export.openspiel_walk import OpenSpielWalk
 from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
 from storage import durable
@@ -38,7 +38,7 @@ _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 
 @dataclass(frozen=True)
-class Translation:
+class OpenSpielForm:
     """Our game in OpenSpiel's terms."""
 
     game: str  # what pyspiel.load_game takes
@@ -46,20 +46,20 @@ class Translation:
     payoff_scale: float = 1.0  # our chips for each unit of its payoffs
 
 
-def translation(document: Mapping[str, Any]) -> Translation:
+def translation(document: Mapping[str, Any]) -> OpenSpielForm:
     """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
     kind = GAMES.get(document["name"])
     match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():
-            return Translation("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))
+            return OpenSpielForm("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))
         case LeducGame() as config if _is_standard_leduc(config):
-            return Translation("leduc_poker()", _limit_action)
+            return OpenSpielForm("leduc_poker()", _limit_action)
         case PokerGame() as config:
             return _universal_poker(config)
         case GoofspielGame() as config:
             return _goofspiel(config)
         case OpenSpielGame() as config:
-            return Translation(config.game, lambda label, _: int(label))
+            return OpenSpielForm(config.game, lambda label, _: int(label))
     raise ValueError(
         f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "
         "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4), poker, goofspiel and openspiel: take policy or csv"
@@ -79,7 +79,7 @@ def _no_limit_action(label: str, _: bool) -> int:
     return {"f": _FOLD, "c": _CALL}[label] if label in "fc" else int(label[1:])
 
 
-def _universal_poker(config: PokerGame) -> Translation:
+def _universal_poker(config: PokerGame) -> OpenSpielForm:
     posted = list(config.blinds or config.antes)
     streets = len(config.board_cards)
     amounts = [*posted, config.stack, *config.raise_sizes]
@@ -108,17 +108,17 @@ def _universal_poker(config: PokerGame) -> Translation:
             # A lone number would be read as an integer where OpenSpiel wants text; what is too many is ignored.
             parameters[name] = " ".join(str(int(value)) for value in (list(values) * 2 if len(values) == 1 else values))
     text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
-    return Translation(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
+    return OpenSpielForm(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
 
 
-def _goofspiel(config: GoofspielGame) -> Translation:
+def _goofspiel(config: GoofspielGame) -> OpenSpielForm:
     hidden = config.reveal == "result"
     inner = (
         f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order={config.order},"
         "returns_type=point_difference)"
     )
     # OpenSpiel pays the difference to the mean of both totals: half of the difference between them.
-    return Translation(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
+    return OpenSpielForm(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
 
 
 def write_openspiel(
@@ -140,7 +140,7 @@ def write_openspiel(
             "export format 'openspiel' needs open_spiel: run tools/bootstrap openspiel in the clone"
         ) from None
     chosen = translation(game_document)
-    walk = Walk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
+    walk = OpenSpielWalk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

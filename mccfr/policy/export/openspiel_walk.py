@@ -14,7 +14,7 @@ MAX_HISTORIES = 5_000_000
 _TOLERANCE = 1e-9
 
 
-class Walk:
+class OpenSpielWalk:
     """A walk over all histories of an OpenSpiel game (a `pyspiel.Game`) beside the same game as we have it.
 
     action        action id of one of our labels; the flag says that a bet is faced

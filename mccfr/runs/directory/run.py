@@ -308,7 +308,6 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    document.get("run", {}).pop("pool", None)  # of an older version: whether workers were processes, the same bits
     if code == NO_CODE and outside.guests(document):
         config = opaque_config(document, source_of_it)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)

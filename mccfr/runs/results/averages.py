@@ -1,6 +1,6 @@
 """The average strategy behind the tables of a run, whichever algorithm made them.
 
-Runs that keep strategy sums on the first street only (`tables.strategy_sums = "preflop"`) have the exact average there.
+Runs of an older version may have strategy sums on the first street only (`PREFLOP_SUMS`): the exact average is there.
 On later streets it is a heuristic: the mean over the run's snapshots and the checkpoint itself
 (`mccfr.runs.results.snapshot_mean`), each weighed by the iterations since the one before it and by own reach.  The
 weights beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config
+from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.runs.events import Totals
 from mccfr.runs.results.snapshot_mean import SnapshotMean
@@ -76,7 +76,7 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
     Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
     """
     algorithm, state = algorithm_of(config), checkpoint.state
-    if config.tables.strategy_sums == "preflop":
+    if isinstance(config.tables, PREFLOP_SUMS):
         return _snapshot_average(game, algorithm.schedule, checkpoint)
     tables = _tables_of(checkpoint)
     return algorithm.averages.strategy(game, tables, state["nodes_touched"], state["iterations"])
@@ -102,7 +102,7 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
     room.
     """
     algorithm, state = algorithm_of(config), checkpoint.state
-    if config.tables.strategy_sums == "preflop" or not algorithm.averages.of_sums:
+    if isinstance(config.tables, PREFLOP_SUMS) or not algorithm.averages.of_sums:
         return checkpoint_average(game, config, checkpoint)
     stored = {
         spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.averages.takes(spec.name)
@@ -158,12 +158,6 @@ def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
 def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:
     """How the state of a checkpoint names a snapshot that it builds on."""
     return {"checkpoint": number, "nodes_touched": totals.nodes, "iterations": totals.iterations}
-
-
-def snapshots_behind(state: Mapping[str, Any], number: int) -> list[dict[str, int]]:
-    """The snapshots that what follows checkpoint `number` builds on: those in its state, and itself if it is one."""
-    own = [snapshot_entry(number, Totals(state["nodes_touched"], state["iterations"]))] if state.get("snapshot") else []
-    return [*state.get("snapshots", []), *own]
 
 
 def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Strategy:

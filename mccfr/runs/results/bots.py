@@ -17,9 +17,9 @@ from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, write_log_hand
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
 from mccfr.play.dealer import (
     Clock,
-    Dealer,
     DealerSeat,
     LocalSeat,
+    MatchDealer,
     MatchPlan,
     Score,
     replay_of,
@@ -312,7 +312,7 @@ def run_dealer(
             if hands:
                 say(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
             with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, say) as seats:
-                dealer = Dealer(plan, seats, clock, warn)
+                dealer = MatchDealer(plan, seats, clock, warn)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)
                     if book is None:

@@ -63,19 +63,19 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Memory that an evaluation needs beside the tables: strategies, all boards, or a table of a snapshot.
+    """Memory that an evaluation needs beside the tables: strategies, and all boards.
 
     Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
     """
     algorithm, needed = algorithm_of(config), []
     for method in [method_for(game, name) for name in config.evaluation.chosen]:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
-        if method.reads_rows and algorithm.averages.of_sums and config.tables.strategy_sums == "all":
+        if method.reads_rows and algorithm.averages.of_sums:
             whole = np.minimum(whole, NEAR_BYTES)
         if algorithm.averages.of_sums:
             whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
-    return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)
+    return max(needed)
 
 
 def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
@@ -116,8 +116,8 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "checkpoint_bytes": layout.nbytes,  # before compression
         "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
-        "checkpoints_kept": checkpoints_kept(config, game),
-        "disk_bytes": disk_bytes(config, game, layout),
+        "checkpoints_kept": checkpoints_kept(config),
+        "disk_bytes": disk_bytes(config, layout),
         **_time(config, game, expected, tried),
         "huge_pages": huge_page_plan(layout),
     }
@@ -314,27 +314,15 @@ def beside_bytes(config: Config, game: Game) -> int:
     return shared_bytes(game, algorithm_of(config)) + (config.run.workers + 1) * _PROCESS_BYTES
 
 
-def checkpoints_kept(config: Config, game: Game) -> int:
-    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set, and snapshots.
-
-    A run without a limit in nodes or iterations takes snapshots for as long as its seconds last at the assumed speed;
-    where it has no limit at all, one is counted.
-    """
+def checkpoints_kept(config: Config) -> int:
+    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set."""
     points = config.evaluation
-    kept = len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
-    every = config.tables.snapshot_nodes
-    if every is None:
-        return kept
-    nodes = _nodes(config, algorithm_of(config).forecast(game))
-    if nodes is None:
-        speed = NODES_PER_SECOND * max(1, config.run.workers)
-        nodes = every if config.run.seconds is None else round(config.run.seconds * speed)
-    return kept + nodes // every
+    return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
 
 
-def disk_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+def disk_bytes(config: Config, layout: TableLayout) -> int:
     """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
-    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config, game)) * layout.nbytes
+    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config)) * layout.nbytes
 
 
 def room_problem(
@@ -360,11 +348,10 @@ def room_problem(
         return getattr(error, "strerror", None) or str(error)
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
-    needed, free = max(0, disk_bytes(config, game, layout) - saved), space.free_bytes(there)
+    needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)
     if needed <= free:
         return None
-    raise_it = "raise tables.snapshot_nodes, " if tables.snapshot_nodes else ""
     return (
         f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
-        f"run.keep_checkpoints, {raise_it}free some, or choose a directory on another disk"
+        f"run.keep_checkpoints, free some, or choose a directory on another disk"
     )

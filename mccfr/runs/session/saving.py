@@ -16,7 +16,7 @@ from mccfr.runs.directory.trends import TRENDS, Trends
 from mccfr.runs.events import Totals
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter
-from mccfr.runs.results.averages import snapshots_behind, stored_average, sums_average
+from mccfr.runs.results.averages import stored_average, sums_average
 from mccfr.runs.results.evaluator import Evaluator
 from mccfr.runs.session.journals import Journals, disk_problem
 from mccfr.runs.session.overflow import not_finite_text
@@ -81,7 +81,6 @@ class Saver:
         self._notes = table_notes(game)
         self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.algorithm)
-        self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
         self._next_checkpoint_at = time.monotonic() + run.config.run.checkpoint_seconds
@@ -96,7 +95,6 @@ class Saver:
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
             self._trends.remember(tables)
-            self._snapshots = snapshots_behind(restored.state, restored.number)
 
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
@@ -175,7 +173,7 @@ class Saver:
         if now.extra_state is not None:
             with suppress(OSError):  # what is left of older versions goes with the next checkpoint
                 now.extra_state.settle()
-        self._note_commit(number, now.totals, kept, found.state)
+        self._note_commit(number, now.totals, kept)
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
@@ -200,8 +198,6 @@ class Saver:
             "measured": stop.evaluate,
             "workers": [_worker_fields(state) for state in now.states],
         }
-        if run.config.tables.strategy_sums == "preflop":
-            state |= {"snapshot": self._is_snapshot(totals), "snapshots": self._snapshots}
         fields, parents = ({}, {}) if now.extra_state is None else now.extra_state.write()
         checkpoints.commit(
             root,
@@ -214,28 +210,21 @@ class Saver:
             keep=run.config.run.keep_checkpoints,
             journal=run.path(JOURNAL),
             parents=parents,
-            spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
+            spared=self._evaluator.kept,
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
             notes=self._notes,
         )
         if now.extra_state is not None:
             now.extra_state.settle()
-        self._note_commit(number, totals, stop.keep, state)
+        self._note_commit(number, totals, stop.keep)
         return number
 
-    def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
+    def _note_commit(self, number: int, totals: Totals, kept: bool) -> None:
         self.committed, self.failure = (number, totals), None
         if kept:
             self._evaluator.kept.append(number)
-        self._snapshots = snapshots_behind(state, number)
         self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
-
-    def _is_snapshot(self, totals: Totals) -> bool:
-        """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
-        every = self._run.config.tables.snapshot_nodes
-        last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
-        return every is not None and last // every < totals.nodes // every
 
     def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
         weight = self._schedule.sum_weight(now.totals.nodes)
@@ -263,7 +252,7 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return []
-        from_files = now.extra_state is not None or self._run.config.tables.strategy_sums == "preflop"
+        from_files = now.extra_state is not None
         if stop.commit and self.failure is not None and from_files:
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return []

@@ -67,7 +67,7 @@ class Session:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._pools = pools
         self._settings, self._points = run.config.run, run.config.evaluation
-        self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
+        self._events = Events(self._settings, self._points)
         self._signals = Signals()
         self._journals = Journals(run, reporter)
         self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)

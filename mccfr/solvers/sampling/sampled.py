@@ -12,7 +12,7 @@ from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
 from mccfr.config.solvers import SampledActionsConfig, SampledConfig
 from mccfr.config.table import first_refused
-from mccfr.config.tables import Config
+from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
@@ -81,7 +81,6 @@ class SampledAlgorithm(Algorithm):
         narrow = is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype)
         checks = [
             ("run.strata", strata is None or cold, "left out with solver.warm_start"),
-            ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
             ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
             ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
             ("solver.discount", not self.schedule.sweeps or (strata is None and not narrow), _UNSWEPT),
@@ -89,7 +88,7 @@ class SampledAlgorithm(Algorithm):
         return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
+        """As `Algorithm.layout`."""
         tables = self.config.tables
         chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
         narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
@@ -102,7 +101,7 @@ class SampledAlgorithm(Algorithm):
             game,
             regret_dtype=tables.regret_dtype,
             sum_dtype=self._sum_dtype(wide),
-            summed_streets=self._summed_streets(game),
+            summed_streets=1 if isinstance(tables, PREFLOP_SUMS) else None,
             first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
 
@@ -111,16 +110,6 @@ class SampledAlgorithm(Algorithm):
         if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
             return "float64"
         return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
-
-    def _summed_streets(self, game: Game) -> int | None:
-        """How many streets keep strategy sums; None: all."""
-        if self.config.tables.strategy_sums == "all":
-            return None
-        if game.tree.streets < 2:
-            raise ValueError(
-                f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
-            )
-        return 1
 
     @property
     def traits(self) -> Traits:

@@ -102,10 +102,9 @@ def test_games_that_cannot_be_packed_are_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
-def test_two_workers_and_snapshots(form, tmp_path):
-    """Two processes share the tables; later streets keep no sums, and take their average from regrets."""
+def test_two_workers(form, tmp_path):
+    """Two processes share the tables."""
     tables = {**INT16, "format": form}
-    tables |= {"strategy_sums": "preflop", "snapshot_nodes": 100_000}
     made = make(tmp_path / "run", game=LEDUC, tables=tables, evaluation={"at_end": True}, workers=2)
     go(made, nodes=2_000_000)
     last = next(made.backwards("evaluations.jsonl"))

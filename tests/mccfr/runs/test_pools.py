@@ -1,4 +1,10 @@
-"""Pools: their memory, what the journal says of it, and runs of a version in which workers could be threads."""
+"""Pools: their memory, what the journal says of it, and runs of a version in which workers could be threads.
+
+Shows:
+
+* A pool's memory goes with its session; a run whose workers were threads of an older version goes on with the same bits
+  (test_pools)
+"""
 
 import contextlib
 import gc

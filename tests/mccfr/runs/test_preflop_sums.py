@@ -1,39 +1,29 @@
-"""Strategy sums on the first street only: the same is learnt, and later streets' average comes from snapshots."""
+"""Strategy sums on the first street only: the same is learnt; old runs of them are read, by their snapshots."""
 
-import os
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
-import sessions
+from archives import unpack
 from commands import call
 from harness import LEDUC, Trainer, same_tables
 from places import ROOT
-from sessions import Listener, go
 
 from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import config_from
 from mccfr.config.games import PokerGame
-from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
-from mccfr.policy import Policy, Profile
-from mccfr.policy.query import query
-from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.events import Totals
+from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results import averages, snapshot_mean
-from mccfr.runs.results.averages import checkpoint_average, stretch_weight
-from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.results.export import ExportOptions, export_run
-from mccfr.runs.session.plan import make_plan
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, make_layout, private_tables, table_name
 from mccfr.tables.strategy import Strategy
-from storage import checkpoint as checkpoints
 
 TOY = poker(PokerGame(antes=(1, 1), stack=5))
 LINEAR = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
@@ -210,229 +200,56 @@ def test_recall_in_holdem_sees_every_way_of_dealing():
 
 # Runs ----------------------------------------------------------------------------------------------------------------
 
-
-def make(path, solver, *, preflop=True, every=20_000, evaluation=None, form="zarr", **settings):
-    """A new run of Leduc in this process, with a snapshot at every `every` nodes or with all sums."""
-    tables = {"format": form} | ({"strategy_sums": "preflop", "snapshot_nodes": every} if preflop else {})
-    return sessions.make(path, solver, tables=tables, evaluation=evaluation, **settings)
+CHIPS = 0.3814925081387218
+"""Exploitability that mccfr 0.1.0 found of the run: three snapshots, and the newest checkpoint."""
 
 
-def average(run, number=None):
-    return checkpoint_average(run.build_game(), run.config, find_checkpoint(run, number))
+@pytest.fixture
+def preflop(tmp_path):
+    return unpack("preflop", tmp_path)
 
 
-@pytest.mark.parametrize("solver", [LINEAR, DCFR], ids=["external-linear", "outcome-dcfr"])
-def test_sessions_and_checkpoints_change_neither_tables_nor_snapshots(tmp_path, solver):
-    whole, parts, full = (make(tmp_path / name, solver, preflop=name != "full") for name in ("whole", "parts", "full"))
-    for run in (whole, full):
-        go(run, nodes=90_000)
-    go(parts, nodes=20_000, keep_checkpoints=1)  # ends at a snapshot
-    go(parts, iterations=700, checkpoint_nodes=7_000, keep_checkpoints=1)
-    go(parts, nodes=61_000, checkpoint_seconds=0.01, keep_checkpoints=1)
-    go(parts, nodes=90_000, keep_checkpoints=1)
-    ends = [find_checkpoint(run, None) for run in (whole, parts, full)]
-    tables = [read_tables(checkpoint) for checkpoint in ends]
-    assert tables[0].keys() == tables[1].keys() < tables[2].keys()
-    for name, table in tables[0].items():
-        np.testing.assert_array_equal(table, tables[1][name], err_msg=name)
-        np.testing.assert_array_equal(table, tables[2][name], err_msg=name)
-    behind = [[(s["nodes_touched"], s["iterations"]) for s in end.state["snapshots"]] for end in ends[:2]]
-    assert behind[0] == behind[1]
-    assert [nodes // 20_000 for nodes, _ in behind[0]] == [1, 2, 3, 4]
-    for nodes, iterations in behind[0]:  # the first iteration that reaches the multiple
-        limit = nodes // 20_000 * 20_000
-        again = make(tmp_path / f"until{limit}", solver)
-        go(again, nodes=limit)
-        assert find_checkpoint(again, None).state["iterations"] == iterations
-    kept = checkpoints.list_checkpoints(parts.path("checkpoints"))
-    assert kept == [*(s["checkpoint"] for s in ends[1].state["snapshots"]), ends[1].number]
-    for one, other in zip(average(whole).probability, average(parts).probability, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_a_run_is_read_and_does_not_go_on(preflop, tmp_path, capsys):
+    run = preflop / "run"
+    assert problems_of(run) == []
+    assert evaluate_target(run, "exact")["exploitability_chips"] == pytest.approx(CHIPS, rel=1e-9)
+    assert call(capsys, "status", run)[0] == 0
+    assert call(capsys, "export", run, tmp_path / "policy")[0] == 0
+    for policy in (tmp_path / "policy", preflop / "policy"):
+        assert evaluate_target(policy, "exact")["exploitability_chips"] == pytest.approx(CHIPS, rel=0.001)
+    for verb in (("resume", run, "--nodes", 300_000), ("solve", run / "config.toml", "--run", tmp_path / "new")):
+        status, _, said = call(capsys, *verb)
+        assert status == 2 and "in whose place all streets have sums now, was last trained by mccfr 0.1.0" in said
+    assert not (tmp_path / "new").exists()
 
 
-def test_an_evaluation_point_is_a_checkpoint_and_no_snapshot(tmp_path):
-    points = {"at_nodes": [30_000], "every_checkpoint": False, "at_end": True}
-    run = make(tmp_path / "run", LINEAR, evaluation=points)
-    go(run, nodes=30_000)
-    go(run, nodes=50_000)
-    records = run.read(EVALUATIONS)
-    assert [record["nodes_touched"] // 10_000 for record in records] == [3, 5]
-    for record in records:
-        assert (
-            evaluate_target(run.directory, "exact", record["checkpoint"])["exploitability_chips"]
-            == (record["exploitability_chips"])
-        )
-    states = [find_checkpoint(run, n).state for n in checkpoints.list_checkpoints(run.path("checkpoints"))]
-    assert [(state["nodes_touched"] // 10_000, state["snapshot"]) for state in states] == [
-        (2, True),
-        (3, False),
-        (4, True),
-        (5, False),
-    ]
+def test_a_snapshot_that_is_gone_is_named(preflop, capsys):
+    shutil.rmtree(preflop / "run" / "checkpoints" / "000001")
+    status, _, said = call(capsys, "evaluate", preflop / "run")
+    assert status != 0 and "is gone: checkpoint 4 takes the average strategy of later streets from it" in said
 
 
-def test_a_snapshot_that_is_gone_costs_evaluations_and_no_training(tmp_path, capsys):
-    run = make(tmp_path / "run", LINEAR)
-    go(run, nodes=50_000)
-    first = find_checkpoint(run, None).state["snapshots"][0]["checkpoint"]
-    gone = checkpoints.checkpoint_path(run.path("checkpoints"), first)
-    gone.rename(tmp_path / "elsewhere")
-    listener = Listener()
-    go(run, listener, nodes=60_000)
-    assert any(str(gone) in said and "is gone" in said for said in listener.told)
-    status, _, err = call(capsys, "evaluate", run.directory)
-    assert status != 0 and str(gone) in err and "Traceback" not in err
-    (tmp_path / "elsewhere").rename(gone)
-    assert evaluate_target(run.directory, "exact", None)["exploitability_chips"] > 0
+def all_regrets(game, block):
+    """No bucket says what its hands were before: own reach counts from the street on."""
 
 
-@pytest.mark.parametrize(("sums", "within"), [({}, 0.01), ({"averaging_power": 3}, 0.02)], ids=str)
-def test_stretches_weigh_what_their_iterations_do(tmp_path, sums, within):
-    """The weights of all stretches of a run; the iterations' own are in the checkpoints."""
-    run = make(tmp_path / "run", LINEAR | {"period_nodes": 7_000} | sums)
-    go(run, nodes=100_000)
-    states = [find_checkpoint(run, n).state for n in checkpoints.list_checkpoints(run.path("checkpoints"))]
-    before, weight = Totals(), 0.0
-    assert len(states) == 5
-    for state in states:
-        now = Totals(state["nodes_touched"], state["iterations"])
-        expected = state["iterations_weight"] - weight
-        assert stretch_weight(run.algorithm.schedule, before, now) == pytest.approx(expected, rel=within)
-        before, weight = now, state["iterations_weight"]
-    for kind, until in (("initial", None), ("dcfr", 55)):
-        schedule = Schedule(kind, 10, until, gamma=2.0)
-        each = [schedule.effective_period(n) ** 2 if kind == "dcfr" else schedule.weight(n) for n in range(3, 77)]
-        assert stretch_weight(schedule, Totals(3, 30), Totals(77, 770)) == pytest.approx(10 * sum(each))
-
-
-LONG_NODES, SNAPSHOTS = 20_000_000, 100
-
-
-@pytest.fixture(scope="module")
-def long_run(tmp_path_factory):
-    """Leduc with 100 snapshots; its figures with all sums."""
-    solver = {"discount": "linear", "period_nodes": LONG_NODES // 100}
-    path = tmp_path_factory.mktemp("long")
-    every, evaluation = LONG_NODES // SNAPSHOTS, {"every_checkpoint": False, "at_end": False}
-    run = make(path / "preflop", solver, every=every, evaluation=evaluation, form="hdf5")
-    full = make(path / "all", solver, preflop=False, evaluation={"every_checkpoint": False})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda _: None)  # a hundred checkpoints, none of which need outlive a power cut
-        go(run, nodes=LONG_NODES)
-        return run, go(full, nodes=LONG_NODES).evaluation["exploitability_chips"]
-
-
-def exploitability(run):
-    return evaluate_exact(run.build_game(), average(run)).exploitability_chips
-
-
-def test_leduc_comes_close_to_full_sums(long_run):
-    """0.0252 chips where all sums give 0.0236."""
-    run, full = long_run
-    assert full < 0.03
-    assert exploitability(run) < 1.15 * full
-
-
-def test_own_reach_left_out_is_caught(long_run, monkeypatch):
-    """By period weight alone 0.0447 chips, 1.9 times full sums; with reach on the own street only 0.0355, 1.5 times."""
-    run, full = long_run
-    monkeypatch.setattr(snapshot_mean, "parent_buckets", lambda game, block: None)
-    own_street = exploitability(run)
-    lines = snapshot_mean.own_lines
-    monkeypatch.setattr(
-        snapshot_mean,
-        "own_lines",
-        lambda game: [each._replace(before=np.full_like(each.before, -1)) for each in lines(game)],
-    )
-    period_only = exploitability(run)
-    assert 1.3 * full < own_street < 0.9 * period_only
-
-
-def test_period_weight_left_out_is_caught(long_run, monkeypatch):
-    """All snapshots alike: 0.0278 chips, 1.18 times full sums; weight by nodes alone is the same."""
-    run, full = long_run
-    monkeypatch.setattr(averages, "stretch_weight", lambda schedule, before, now: 1.0)
-    assert exploitability(run) > 1.15 * full
-
-
-def test_the_last_snapshot_alone_is_caught(long_run, monkeypatch):
-    """The current strategy is no equilibrium: 1.0 chips."""
-    run, full = long_run
-    last = stretch_weight
-
-    def only_last(schedule, before, now):
-        return last(schedule, before, now) if now.nodes >= LONG_NODES else 0.0
-
-    monkeypatch.setattr(averages, "stretch_weight", only_last)
-    assert exploitability(run) > 10 * full
-
-
-def test_exports_and_queries_see_the_average(long_run, tmp_path):
-    run, _ = long_run
-    out = export_run(run, run.build_game(), tmp_path / "policy")
-    strategy, policy = average(run), Policy.open(out)
-    for one, other in zip(strategy.probability, policy.strategy().probability, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-3)
-    tables = export_run(run, run.build_game(), tmp_path / "tables", ExportOptions(format="zarr"))
-    assert tables.exists()
-    first, later = (
-        query(Profile(run.build_game(), strategy), line, "Kc", board)["actions"]
-        for line, board in (("", None), ("cc/", "Qc"))
-    )
-    # A card comes in a sixth of the deals; where no sums are kept, chance has no part in the weight.
-    total = find_checkpoint(run, None).state["iterations_weight"]
-    assert 0.16 * total < first[0]["weight"] < 0.17 * total < later[0]["weight"] < total
-
-
-# Settings and plans --------------------------------------------------------------------------------------------------
+def no_lines(schedule, before, now):
+    """Iterations of every period count alike."""
+    return float(now.iterations - before.iterations)
 
 
 @pytest.mark.parametrize(
-    ("game", "tables", "solver", "expected"),
-    [
-        ("kuhn", 'strategy_sums = "preflop"\nsnapshot_nodes = 1e6', "", "needs a game of several streets"),
-        (
-            "leduc",
-            'strategy_sums = "preflop"\nsnapshot_nodes = 1e6',
-            '[solver]\nalgorithm = "cfr"',
-            "it must be 'all' with solver.algorithm = 'cfr'",
-        ),
-    ],
+    ("place", "name", "planted"),
+    [(snapshot_mean, "parent_buckets", all_regrets), (averages, "stretch_weight", no_lines)],
+    ids=["reach", "period weight"],
 )
-def test_bad_settings_exit_2_with_one_sentence(tmp_path, capsys, game, tables, solver, expected):
-    config = tmp_path / "run.toml"
-    config.write_text(f'{solver}\n[game]\nname = "{game}"\n[tables]\n{tables}\n[run]\nnodes = 1000\n')
-    status, _, err = call(capsys, "solve", config, "--run", tmp_path / "run")
-    assert status == 2
-    assert expected in " ".join(err.split())
-    assert not (tmp_path / "run").exists()
+def test_a_planted_error_is_caught(preflop, monkeypatch, place, name, planted):
+    monkeypatch.setattr(place, name, planted)
+    assert evaluate_target(preflop / "run", "exact")["exploitability_chips"] != pytest.approx(CHIPS, rel=1e-4)
 
 
-def test_other_snapshots_are_another_run(tmp_path, capsys):
-    run = make(tmp_path / "run", {}, every=20_000)
-    go(run, nodes=30_000)
-    config = tmp_path / "run.toml"
-    config.write_text(
-        '[game]\nname = "leduc"\n[tables]\nstrategy_sums = "preflop"\nsnapshot_nodes = 10_000\n[run]\nnodes = 40_000\n'
-    )
-    status, _, err = call(capsys, "solve", config, "--run", run.directory)
-    assert status == 2 and "tables.snapshot_nodes" in err
-
-
-def test_a_plan_counts_smaller_tables_and_the_snapshots(tmp_path):
-    def planned(tables, **settings):
-        document = {"game": {"name": "leduc"}, "tables": tables, "run": {"workers": 1, "nodes": 10**6, **settings}}
-        return make_plan(config_from(document, "test"), ROOT)
-
-    preflop = {"strategy_sums": "preflop", "snapshot_nodes": 3 * 10**5}
-    full, first = planned({}), planned(preflop)
-    assert first["bytes_per_street"][0] == full["bytes_per_street"][0]
-    regrets = sum(size for name, size in full["bytes_per_table"].items() if name.startswith("regret/street1"))
-    assert first["bytes_per_street"][1] == regrets < full["bytes_per_street"][1]
-    assert (full["checkpoints_kept"], first["checkpoints_kept"]) == (0, 3)
-    assert first["disk_bytes"] == (3 + 1 + 3) * first["checkpoint_bytes"]
-    assert first["evaluation_bytes"] == full["evaluation_bytes"] + max(first["bytes_per_table"].values())
-    by_iterations = planned(preflop, nodes=None, iterations=10**5)
-    assert by_iterations["checkpoints_kept"] == round(10**5 * by_iterations["nodes_per_iteration"]) // (3 * 10**5) > 0
-    assert planned(preflop, nodes=None, seconds=1.0)["checkpoints_kept"] == 100
-    assert planned(preflop, nodes=None)["checkpoints_kept"] == 1
+def test_a_new_run_has_no_such_keys():
+    document = {"game": {"name": "leduc"}}
+    assert config_from({**document, "tables": {"strategy_sums": "all"}}, "test") == config_from(document, "test")
+    with pytest.raises(ValueError, match=r"tables.snapshot_nodes = 5: the key went after mccfr 0.1.0"):
+        config_from({**document, "tables": {"snapshot_nodes": 5}}, "test")

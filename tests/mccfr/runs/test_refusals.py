@@ -6,12 +6,10 @@ from mccfr.config.file import config_from
 from mccfr.runs.session.plan import make_plan
 from mccfr.runs.session.pools import training_problem
 
-PREFLOP, RESIDENT = {"strategy_sums": "preflop", "snapshot_nodes": 10}, {"resident": "1MB"}
+RESIDENT = {"resident": "1MB"}
 REFUSED = [
     ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
     ("run.strata = 2", "with solver.warm_start", {"run": {"strata": 2}, "solver": {"warm_start": "policy"}}),
-    ("tables.strategy_sums = 'preflop'", "'all' with run.strata", {"run": {"strata": 2}, "tables": PREFLOP}),
-    ("tables.strategy_sums = 'preflop'", "'all' with", {"tables": PREFLOP, "solver": {"algorithm": "cfr"}}),
     *(
         (f"tables.{key} = 'int16'", "of 32 or 64 bits with", {"tables": {key: "int16"}, "solver": solver})
         for key in ("regret_dtype", "sum_dtype")
@@ -21,8 +19,6 @@ REFUSED = [
     ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
     ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
     ("run.strata = 1", "at least 2 with tables.resident", {"run": {"strata": 1}, "tables": RESIDENT}),
-    ("run.pool = 'threads'", "'processes' where run.strata is given", {"run": {"pool": "threads", "strata": 2}}),
-    ("tables.live_dir = '/tmp'", "'auto' with", {"run": {"pool": "threads"}, "tables": {"live_dir": "/tmp"}}),
 ]
 
 

@@ -10,7 +10,8 @@ from archives import unpack
 from mccfr.config.file import config_from, load_config
 from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
-from mccfr.runs.directory.run import MANIFEST, check_same_run, open_run, with_settings
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import MANIFEST, open_run, with_settings
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.evaluating import evaluate_target

@@ -22,7 +22,7 @@ from commands import call
 from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
-from mccfr.runs.directory.run import check_same_run
+from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import session as run_module
