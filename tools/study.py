@@ -232,7 +232,7 @@ def won(game: Game, strategy: Strategy, other: Game, against: Strategy) -> float
         bucket = [np.stack([mine[0], their[1]]) for mine, their in zip(cards.bucket, there.bucket, strict=True)]
         buckets = np.stack([cards.buckets[:, 0], there.buckets[:, 1]], axis=1)
         mixed = replace(first[0], cards=replace(cards, bucket=bucket, buckets=buckets))
-        blocks = range(first[1].blocks)
+        blocks = range(len(first[1].blocks))
         probability = tuple((first, second)[block % 2][1].probability[block] for block in blocks)
         weight = tuple((first, second)[block % 2][1].weight[block] for block in blocks)
         value = values(mixed, Strategy(probability, weight), (0,), public_tree(mixed))[0, FOLLOW]

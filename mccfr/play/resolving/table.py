@@ -46,7 +46,7 @@ from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
-from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
@@ -215,12 +215,11 @@ class Resolver:
             dtype="float32",
             workers=settings.workers,
         )
-        weight = [np.ones((table.shape[1], 1)) for table in found.tables]
         return PublicState(
             self,
             position,
             spot,
-            Strategy([table.T.astype(np.float64) for table in found.tables], weight),
+            Strategy.stored(spot.game, [BlockRows(table.T.astype(np.float64)) for table in found.tables]),
             ranges,
             0,
             state,

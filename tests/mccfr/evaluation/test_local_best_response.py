@@ -36,7 +36,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
 from mccfr.policy.profile import Profile
-from mccfr.tables.strategy import pure_strategy, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, pure_strategy, tabulate, uniform_strategy
 
 REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_bet=1, board_cards=(0, 1))
 
@@ -101,7 +101,7 @@ def test_bets_that_the_tree_has_not_equal_the_twin(seed):
 
 def test_an_average_strategy_read_from_its_rows_is_the_same():
     strategy = random_strategy(LEDUC, 5)
-    narrow = replace(strategy, probability=tuple(np.asfortranarray(table) for table in strategy.probability))
+    narrow = Strategy(tuple(np.asfortranarray(table) for table in strategy.probability), strategy.weight)
     assert exact(LEDUC, narrow) == exact(LEDUC, strategy)
 
 

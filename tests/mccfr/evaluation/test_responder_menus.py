@@ -28,6 +28,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.responder import PUBLIC, SAMPLERS
+from mccfr.solvers.responder import learnt_strategy as by_cells
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 
@@ -68,7 +69,7 @@ def test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table():
     game = pot_game()
     side, own = Profile(game, random_strategy(game, 1)), with_menu(game, WIDE)
     training = trained(side, own)
-    units = Won([Profile(own, training.learnt("regret matching"))], side, 0, EVALUATION)
+    units = Won([Profile(own, by_cells(own, training.learnt("regret matching")))], side, 0, EVALUATION)
     found = sum(units.play(board) for board in range(units.listed))
     for seat, strategy in enumerate(learnt_strategy(training)):
         value = evaluate_exact(training._games[seat], strategy).value_chips

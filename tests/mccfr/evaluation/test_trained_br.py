@@ -42,7 +42,7 @@ from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.runs.directory import records
 from mccfr.solvers.public.sampled_board import BoardSource
-from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, STREAMS, best
+from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, STREAMS, best, learnt_strategy
 
 WIDE = PokerGame(antes=[1, 1], stack=5)
 """Ranks 3, suits 2, every whole bet: too many actions for packed trees."""
@@ -114,9 +114,10 @@ def test_what_is_best_by_regrets():
 def another():
     """A responder who has learnt from other deals, by which the luck of boards is judged."""
     side = side_of("blind")
-    training = Training(knowledge(side.game, None).game, side, 99, PUBLIC)
+    game = knowledge(side.game, None).game
+    training = Training(game, side, 99, PUBLIC)
     training.train(50_000, 1, lambda: False)
-    return training.learnt("the largest regret")
+    return learnt_strategy(game, training.learnt("the largest regret"))
 
 
 def luck(seeds, *, nodes, planted=None):

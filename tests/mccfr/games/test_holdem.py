@@ -333,9 +333,9 @@ def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abs
     original = deck.bucket_tables
     monkeypatch.setattr(deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
-    own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
     run, policy = flop_trained / "run", flop_trained / "policy"
-    assert evaluate_target(run, "head-to-head", against=Reference(run), **own)["value_chips"] == 0
+    other = Reference(run, abstraction=tmp_path / "buckets")
+    assert evaluate_target(run, "head-to-head", against=other, boards=2)["value_chips"] == 0
     assert len(loaded) == 1
     evaluate_target(policy, "head-to-head", against=Reference(policy), boards=2)
     assert len(loaded) == 1

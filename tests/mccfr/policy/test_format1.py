@@ -21,7 +21,7 @@ from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.session import train
 
 RUNS = {
-    "kuhn-external": (0.0560576890850902, {"nodes": 20_000}, 0.030762273863672803),
+    "kuhn-external": (0.0560576890850902, None, None),  # of dcfr with stamps: read, and refused (test_former)
     "kuhn-cfr": (0.002694483610490666, {"iterations": 100}, 0.0011118059419162885),  # lcfr+ with squared weights
     "leduc-outcome": (1.0694916030348094, {"nodes": 100_000, "workers": 1}, 0.7635568487763265),
     "leduc-public-chance": (0.10805606637922495, {"iterations": 400}, 0.06522769689810361),
@@ -45,7 +45,7 @@ def test_runs_are_sound_and_evaluate_as_they_did(unpacked, name):
     )
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [name for name, (_, limits, _) in RUNS.items() if limits])
 def test_runs_go_on_as_they_would_have(unpacked, tmp_path, name):
     _, limits, later = RUNS[name]
     shutil.copytree(unpacked / "runs" / name, tmp_path / name)

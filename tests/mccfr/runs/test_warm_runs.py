@@ -95,6 +95,6 @@ def test_no_policy_and_what_does_not_go_with_one_are_refused(policy, tmp_path, c
     for table, key, value in (("run", "strata", 2), ("tables", "sum_dtype", "int16")):
         document = {"game": LEDUC, "solver": {"warm_start": str(policy)}, table: {key: value}}
         with pytest.raises(ValueError, match=rf"{table}\.{key} = .*solver\.warm_start"):
-            config_from(document, "test")
+            rehearse(Start(config_from(document, "test"), tmp_path, tmp_path / "run", Terms(None)))
     with pytest.raises(ValueError, match=r"solver\.warm_iterations = 0 is not allowed"):
         config_from({"game": LEDUC, "solver": {"warm_iterations": 0}}, "test")

@@ -132,6 +132,7 @@ def test_presets_are_those_of_the_papers():
         "pcfr+": ("predictive", True, inf, -inf, 2, "alternating"),
         "pdcfr+": ("predictive", True, 2.3, -inf, 5, "alternating"),
         "hs-dcfr": ("regret-matching", False, Ramp(1, 4), Ramp(-1, -3), Ramp(15, 10), "alternating"),
+        "hs-dcfr-30": ("regret-matching", False, Ramp(1, 4), Ramp(-1, -3), Ramp(30, 25), "alternating"),
         "hs-pcfr+": ("predictive", True, inf, -inf, Ramp(15, 10), "alternating"),
     }
     assert [name for name in PRESETS if variant(name) != PRESETS[name] or warnings(variant(name))] == []

@@ -348,7 +348,7 @@ def test_kernels_are_compiled_once():
     foreign = tuple(np.asfortranarray(table) for table in strategy.probability)
     for table in foreign:
         table.flags.writeable = False
-    assert expected_value(game, replace(strategy, probability=foreign)) == expected
+    assert expected_value(game, Strategy(foreign, strategy.weight)) == expected
     assert len(getattr(value, "signatures", ())) == forms
 
 
