@@ -134,7 +134,8 @@ def luck(seeds, *, nodes, planted=None):
                 planted(patch, known.game, seed)
             trial.open(stack)
             trial.train()
-            both = [Profile(known.game, each) for each in (trial._chosen.learnt, another())]
+            learnt = learnt_strategy(known.game, trial._chosen.learnt)
+            both = [Profile(known.game, each) for each in (learnt, another())]
             units = Won(both, side, seed, EVALUATION)
             scored = sum(units.play(board) for board in range(2))
             assert trial.score().best_response_chips == pytest.approx(scored[:2] / scored[-1])

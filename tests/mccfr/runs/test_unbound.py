@@ -58,7 +58,8 @@ def test_it_is_read_as_it_was(unbound, name):
     }  # checkpoints, and an abstraction's hash
     assert len(heard.told) == blind.get(name, 0), heard.told
     found = evaluate_target(unbound / name, "exact", abstraction=abstraction)
-    assert found["exploitability_chips"] == pytest.approx(VALUES[name], rel=1e-9)
+    rounding = 1e-6 if name == "networks" else 1e-9  # matrix products of float32 depend on the processor
+    assert found["exploitability_chips"] == pytest.approx(VALUES[name], rel=rounding)
 
 
 BOUND = {
