@@ -6,12 +6,14 @@ import msgspec
 import numpy as np
 import pytest
 from archives import unpack
+from sessions import go
 
 from mccfr.config.file import config_from, load_config
 from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import MANIFEST, open_run, with_settings
+from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.evaluating import evaluate_target
@@ -70,3 +72,22 @@ def test_a_new_run_by_the_old_name_is_the_papers(tmp_path):
     assert open_run(tmp_path / "new").config.solver.variant == "lcfr+"
     check_same_run(open_run(tmp_path / "new"), new_config("lcfr+", 99), Path())
     assert_tables(run, "lcfr+", 20)
+
+
+VERSION_3 = {
+    "linear": (0.7341923201332163, 0.3306141015262937),
+    "dcfr": (1.871195390576756, 1.1027458282405305),
+    "int16": (0.7342060257067419, 0.3904650014608552),
+    "strata": (0.8514709383338617, 0.4011254553319109),
+}
+"""Exploitability in chips as the version that wrote them found it, and of what they came to there by 60,000 nodes."""
+
+
+@pytest.mark.parametrize("name", VERSION_3)
+def test_runs_of_version_3_are_sound_and_go_on_as_they_would_have(tmp_path, name):
+    then, later = VERSION_3[name]
+    path = unpack("runs3", tmp_path) / name
+    assert problems_of(path) == [] and read_manifest(path / MANIFEST, "mccfr-run", 3)
+    assert evaluate_target(path, "exact")["exploitability_chips"] == pytest.approx(then, rel=1e-9)
+    go(open_run(path), nodes=60_000)
+    assert evaluate_target(path, "exact")["exploitability_chips"] == pytest.approx(later, rel=1e-9)
