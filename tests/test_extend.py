@@ -2,15 +2,14 @@
 
 import json
 import re
-import sys
 
 import pytest
 from commands import command
+from guests import guests_from
 from pages import blocks
 from places import ROOT
 
 import mccfr
-from mccfr.config import made, outside
 
 EXAMPLES = ROOT / "docs" / "examples"
 PAGE = ROOT / "docs" / "extend.md"
@@ -20,15 +19,9 @@ FILES = [EXAMPLES / name for name in re.findall(r"\]\(examples/(\w+\.py)\)", PAG
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """An empty current directory; the examples are imported from where they are, and forgotten afterwards."""
-    before = set(sys.modules)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.setattr(outside, "_OBJECTS", {})
-    monkeypatch.setattr(made, "_MADE", {})
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(EXAMPLES)):
-            del sys.modules[name]
+    with guests_from(EXAMPLES, monkeypatch):
+        yield tmp_path
 
 
 def solved(game, algorithm, iterations, **options):

@@ -57,12 +57,6 @@ def features(game: Game, infosets: Infosets, player: int) -> Features:
     return Features(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
 
 
-def hand_columns(game: Game, block: int) -> npt.NDArray[np.float32]:
-    """[buckets, columns] of the hand alone of each bucket of a block, in a game whose cards have names."""
-    found, groups = _cards(game.cards.listed(), block // 2, block % 2)
-    return found[:, : groups[0]]
-
-
 def column_names(game: Game) -> list[str]:
     """What each column of a network's input says; [] where it is a one-hot of the infoset."""
     cards = game.cards

@@ -8,16 +8,15 @@ Shows:
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
 from commands import command
+from guests import guests_from
 from pages import blocks, commands, play
 from places import ROOT, RUNS
 
 from mccfr.cli import cli
-from mccfr.config import made, outside
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -25,15 +24,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty current directory that Python imports from; what is imported from it is forgotten afterwards."""
-    before = set(sys.modules)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(outside, "_OBJECTS", {})
-    monkeypatch.setattr(made, "_MADE", {})
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
+    with guests_from(tmp_path, monkeypatch):
+        yield tmp_path
 
 
 def printed(capsys):

@@ -1,0 +1,23 @@
+"""Code of users, imported from a folder for the length of a test."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from mccfr.config import made, outside
+
+
+@contextmanager
+def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Python and the program find modules in the folder; what is imported from it is forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(outside, "_OBJECTS", {})
+    monkeypatch.setattr(made, "_MADE", {})
+    yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
+            del sys.modules[name]
