@@ -29,7 +29,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     type=MethodName(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
-    "head-to-head: against another strategy; auto: exact or else head-to-head; or module:Class.",
+    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: exact or else "
+    "head-to-head; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(

@@ -118,7 +118,7 @@ def _at_least(value: float | None, bound: int) -> bool:
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "abstract")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "self-consistency", "abstract")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 
@@ -138,7 +138,7 @@ class EvaluationConfig(Table, frozen=True):
     at_end: bool = True
     keep: bool = False  # checkpoint at at_nodes and at_iterations, and never drop those checkpoints
     boards: int | None = None  # that are sampled; None: as many as the method takes by itself, head-to-head 1000
-    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br: street from which it responds
+    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br, self-consistency: its street
     setting: str | None = None  # lbr: what it may do, 1, 2, 3, 4 or fcpa
     hands: int | None = None  # lbr: deals that are drawn
     budget_seconds: float | None = None  # at each point, for all that is sampled, instead of numbers of boards

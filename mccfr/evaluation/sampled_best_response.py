@@ -251,7 +251,7 @@ class _FirstStreet:
 
     def __init__(self, game: Game) -> None:
         self._trees: StreetTrees = street_trees(game.tree)
-        self._class = _hand_classes(game.cards)
+        self._class = hand_classes(game.cards)
         self._members = int(self._trees.first[1])
         self._out = np.flatnonzero(self._trees.kind[: self._members] != AT_DECISION)
         self._shape = (2, len(self._out), int(self._class.max()) + 1)
@@ -317,7 +317,7 @@ class _FirstStreet:
         return value[0], done
 
 
-def _hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
+def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
     """[H] class of each hand before a board lies: of hole cards in hold'em; elsewhere every hand is one."""
     if cards.boards is None:
         return preflop_classes().astype(np.int64)

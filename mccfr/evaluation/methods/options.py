@@ -34,6 +34,11 @@ class Option(NamedTuple):
 
 
 BOARDS = Option("Boards that are sampled; head-to-head: 1000.", least=2, key=True)
+FROM = Option(
+    "sampled-br: street from which it responds, the last; self-consistency: whose boards are sampled, the flop.",
+    metavar="STREET",
+    key=True,
+)
 SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
 RESOLVE = Option(
     "lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",

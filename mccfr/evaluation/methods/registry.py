@@ -18,6 +18,7 @@ from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.options import BoardOptions, Declared, MethodOptions, declared, flags
 from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
+from mccfr.evaluation.methods.self_consistency import SelfConsistencyMethod
 from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _METHODS: dict[str, Method] = {
         SampledBestResponseMethod(),
         LocalBestResponseMethod(),
         TrainedBestResponseMethod(),
+        SelfConsistencyMethod(),
         AbstractMethod(),
     )
 }

@@ -16,15 +16,12 @@ from mccfr.evaluation.methods.dealt import (
     street_number,
 )
 from mccfr.evaluation.methods.method import EvaluationLine, Record
-from mccfr.evaluation.methods.options import BOARDS, RESOLVE, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.methods.options import BOARDS, FROM, RESOLVE, MethodOptions, SampledOptions
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.games.game import Game
     from mccfr.policy.profile import Profile
-
-
-FROM = Option("sampled-br: street from which it responds; the last.", metavar="STREET", key=True)
 
 
 class SampledBestResponseOptions(SampledOptions, frozen=True):

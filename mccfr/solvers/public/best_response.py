@@ -23,15 +23,30 @@ _BLOCKS = 8  # kernels are compiled anew for each number of tables
 class Walk:
     """A public tree with a strategy on it, to be valued for either player."""
 
-    def __init__(self, public: PublicTree, tables: Sequence[npt.NDArray[np.float64]], threads: int = 1) -> None:
-        """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads."""
+    def __init__(
+        self,
+        public: PublicTree,
+        tables: Sequence[npt.NDArray[np.float64]],
+        threads: int = 1,
+        choices: Sequence[npt.NDArray[np.float64]] | None = None,
+    ) -> None:
+        """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
+
+        choices  [2·slots, buckets] of each block, to which is added, by one thread, what a player's own range wins by
+                 each action, and, in the lower half, by the best action for each hand (in the row of the first);
+                 best responses are left out then
+        """
         # Read-only or foreign layouts would have the kernels compiled once more.
         own = [np.require(table, np.float64, ["C", "W"]) for table in tables]
         self._public = public
-        self._views = tuple(Views(None, street_tables(own, player), None) for player in range(2))
-        self.root = new_scratch(public, range(1), np.float64, 2)
+        self._views = tuple(
+            Views(None, street_tables(own, player), None if choices is None else street_tables(choices, player))
+            for player in range(2)
+        )
+        values = 2 if choices is None else 1
+        self.root = new_scratch(public, range(1), np.float64, values)
         self._scratch = [
-            new_scratch(public, range(1, public.streets), np.float64, 2)
+            new_scratch(public, range(1, public.streets), np.float64, values)
             for _ in range(max(1, min(threads, len(public.tasks))))
         ]
         self._shares = shares_by_cost(public)

@@ -197,7 +197,7 @@ def descend(public, traversal, step, here, scratch):
             _own_strategy(public, traversal, step, here, rows, scratch, place, reach)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent
-                if step is not None:  # else nobody asks for his own range
+                if step is not None or traversal.views.strategy_sum is not None:  # else nobody asks for his own range
                     kind = trees.kind[base + trees.child[base + m] + a]
                     if kind in (AT_FOLD, AT_SHOWDOWN):
                         continue  # nor here
@@ -272,6 +272,27 @@ def _note_best(tables, street, ranges, player, board, rows, values, child):
                 table[rows.slot + a, row] = as_element(table, 1.0 if a == best else 0.0)
 
 
+@part_njit
+def _add_choices(tables, public, here, rows, scratch, player, own, child):
+    """Add to tables[street] [slot, bucket] what the player's own range wins by each action of a decision, and in the
+    lower half, in the row of the first action, what it wins by the best action for each hand.
+
+    tables as `Views.strategy_sum`, or None: nothing is added
+    """
+    if tables is not None:
+        table, first, weight = tables[here.street], public.ranges.first[player, here.board], 1.0
+        for street in range(here.street + 1):
+            weight *= public.boards.weight[street]
+        weight *= public.copies.times[here.board]
+        values, reach, below = scratch.value[FOLLOW], scratch.own.reach[own], table.shape[0] // 2
+        for k in range(rows.count):
+            bucket, most = public.ranges.bucket[first + k], values[child, k]
+            for a in range(rows.actions):
+                table[rows.slot + a, bucket] += weight * reach[k] * values[child + a, k]
+                most = max(most, values[child + a, k])
+            table[below + rows.slot, bucket] += weight * reach[k] * most
+
+
 @inline_njit
 def _decision(public, traversal, step, here, member, scratch):
     """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
@@ -294,6 +315,9 @@ def _decision(public, traversal, step, here, member, scratch):
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
+    if step is None and own:
+        rows, reach = _rows(public, player, base + member, board, False), np.int64(scratch.own.row[top + member])
+        _add_choices(traversal.views.strategy_sum, public, here, rows, scratch, player, reach, child)
 
 
 @part_njit

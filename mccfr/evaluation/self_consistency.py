@@ -1,0 +1,274 @@
+"""Self-consistency: what a policy loses against its own continuation, at each decision, by street, in two parts.
+
+At a decision a hand plays what its bucket plays.  Its action values are those of the policy: both players go on by it,
+and the opponent holds what he would come there with.  Weighed by how often the policy itself comes there, a decision
+loses
+
+    total     what the best action for each hand on each board wins more than the policy's mix (the positive part of
+              immediate counterfactual regret of Zinkevich, Johanson, Bowling & Piccione 2007, weighed by own reach):
+    training  so much of it the best action for the bucket wins more than the mix: the policy could know it
+    buckets   and the rest is lost because hands of one bucket want different actions.
+
+Zero everywhere is needed for an equilibrium, and not enough for it: a single deviation is looked at, what it would take
+elsewhere is not, and the sum over decisions is no bound on exploitability.
+
+Where boards are listed one walk of the public tree takes all, and figures are exact.  Whole hold'em is sampled by
+boards of a street, with all that may follow each, so that what a hand knows from there on is exact: drawn in strata of
+four (`strata`), two of which choose - the best action of a bucket, and before the flop of a class of hands, spans
+boards - and two score.  A choice is not made on what scores it, so that the part by training, and all before the flop,
+is not above the truth in expectation; what is left to the buckets is then not below it.  On streets with a board before
+the one that is sampled nobody knows what hands want: there the part by training is all that is counted.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
+from mccfr.evaluation.sampled_best_response import hand_classes
+from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95
+from mccfr.policy.profile import Profile
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.street_arrays import FOLLOW
+from mccfr.tables.row_tables import some_rows
+from mccfr.tables.strategy import row_starts
+from mccfr.trees.streets import AT_DECISION, StreetTrees
+
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, tuple[float, float]]
+"""A mean and its 95 % interval."""
+LEAST_BOARDS = 8
+_DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8}
+"""By the cards that lie: some minutes of a small tree."""
+_BLOCKS = 8  # kernels are compiled anew for each number of tables
+_EACH = 4  # boards of a stratum
+
+
+@dataclass(frozen=True)
+class SelfConsistency:
+    """Chips a hand, the mean over both seats; intervals without width where every board was walked.  S streets.
+
+    lost      of all decisions
+    streets   [S] of those on each street
+    training  [S] the part that the policy could know within its buckets
+    boards    that were walked
+    """
+
+    lost: Interval
+    streets: list[Interval]
+    training: list[Interval]
+    boards: int
+
+
+def self_consistency(
+    side: Profile,
+    street: int | None = None,
+    boards: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> SelfConsistency:
+    """What a policy loses at its decisions against its own continuation.
+
+    street    whose boards are sampled in whole hold'em, None: the flop; elsewhere all boards are walked
+    boards    how many
+    workers   threads that share the boards; results do not depend on it
+    progress  called with the boards done and their number
+
+    Raises `ValueError` for a game without cards beside its tree, a street without a board, and fewer than 8 boards.
+    """
+    cards = side.game.cards
+    if cards.boards is not None:
+        found, weight = _walked(side, cards.listed())
+        return _result(np.array([_exact_losses(side, found)]), np.array([weight]), None, cards.boards)
+    street = (0 if cards.cards_on(0) else 1) if street is None else street
+    if not (lying := cards.cards_on(street)):
+        raise ValueError("self-consistency is sampled by boards: name the flop or a later street")
+    boards = _DEFAULT_BOARDS[lying] if boards is None else boards
+    if boards < LEAST_BOARDS:
+        raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
+    strata = BoardStrata.of(boards, _EACH, None)
+    number = np.arange(boards) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
+    scores = number // 2 % 2 == 1
+    drawn, sample = drawn_boards(cards, street, strata, seed), _Sample(side, street)
+    with ThreadPoolExecutor(workers) as pool:
+
+        def played(play: Callable[[Any], Any], chosen: npt.NDArray[np.bool_], done: int) -> Iterable[Any]:
+            for found in pool.map(play, [drawn[unit] for unit in np.flatnonzero(chosen).tolist()]):
+                done += 1
+                if progress is not None:
+                    progress(done, boards)
+                yield found
+
+        for choices in played(sample.walk, ~scores, 0):
+            sample.add(choices)
+        scored = list(played(sample.score, scores, int((~scores).sum())))
+    losses, weights = (np.array(part) for part in zip(*scored, strict=True))
+    return _result(losses, weights, replace(strata, stratum=strata.stratum[scores]), boards)
+
+
+def _result(losses: Floats, weight: Floats, strata: BoardStrata | None, boards: int) -> SelfConsistency:
+    """What units' losses [n, 2 (all, training), S], sums over both players, come to; without strata there is one."""
+
+    def mean(value: Floats) -> Interval:
+        if strata is None:
+            return (only := float(value[0] / weight[0] / 2)), (only, only)
+        return stratified95(value / 2, weight, strata)
+
+    streets, training = ([mean(each) for each in losses[:, part].T] for part in range(2))
+    return SelfConsistency(mean(losses[:, 0].sum(axis=1)), streets, training, boards)
+
+
+# --- what ranges win by their actions ---
+
+
+class _Choices(NamedTuple):
+    """What a player's own range wins by each action, of some buckets; one for each block.
+
+    known   [n] the buckets
+    share   [slots, n] what the policy plays
+    won     [slots, n] by each action
+    most    chips that the best action for each hand wins, summed over all decisions
+    """
+
+    known: npt.NDArray[np.int32]
+    share: Floats
+    won: Floats
+    most: float
+
+
+def _walked(
+    side: Profile, cards: ListedCards, note: Callable[[PublicTree, Walk, int], object] | None = None
+) -> tuple[list[_Choices], float]:
+    """The choices of each block on these cards, and the weight of all pairs of hands; `note` sees each walk."""
+    public, walk, known, tables, choices = _prepared(side, cards)
+    for player in range(2):
+        walk.values(player)
+        if note is not None:
+            note(public, walk, player)
+    found = []
+    for buckets, share, table in zip(known, tables, choices, strict=True):
+        slots = len(share)
+        found.append(_Choices(buckets, share, table[:slots], float(table[slots:].sum())))
+    return found, float(public.joint_weight)
+
+
+def _prepared(
+    side: Profile, cards: ListedCards
+) -> tuple[PublicTree, Walk, list[npt.NDArray[np.int32]], list[Floats], list[Floats]]:
+    """(public tree, walk on it, buckets of each block, the policy's rows of these, room for its choices).
+
+    Boards are walked for others where buckets make no difference, and not only where the policy makes none: choices
+    are added up by bucket.
+    """
+    game, numbers, buckets, tables = side.game, [], [], []
+    for street in range(cards.streets):
+        numbered = np.empty_like(cards.bucket[street])
+        for player in range(2):
+            held, block = cards.bucket[street][player], 2 * street + player
+            known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
+            numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
+            tables.append(some_rows(side.strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
+            numbers.append(known)
+        buckets.append(numbered)
+    public = public_tree(replace(game, cards=replace(cards, bucket=buckets)))
+    choices = [np.zeros((2 * table.shape[0], table.shape[1])) for table in tables]
+    return public, Walk(public, tables, choices=choices), numbers, tables, choices
+
+
+def _best(won: Floats, starts: npt.NDArray[np.int64]) -> Floats:
+    """[rows, n] the best of each row's actions [slots, n]."""
+    return np.maximum.reduceat(won, starts[:-1], axis=0) if len(won) else won
+
+
+def _exact_losses(side: Profile, found: Sequence[_Choices]) -> Floats:
+    """[2, S] all that is lost on each street by both players, and the part by training."""
+    losses = np.zeros((2, len(found) // 2))
+    for block, choices in enumerate(found):
+        mix = float((choices.share * choices.won).sum())
+        best = float(_best(choices.won, row_starts(side.game, block)).sum())
+        losses[:, block // 2] += choices.most - mix, best - mix
+    return losses
+
+
+# --- on sampled boards ---
+
+
+class _Sample:
+    """Boards that choose, whose choices are added up, and boards that score.
+
+    Before any board lies hands are classes: of these tables [slots, C] are added up besides, for either player.
+    """
+
+    def __init__(self, side: Profile, street: int) -> None:
+        self._side, self._class, self._street = side, hand_classes(side.game.cards), street
+        blocks = range(2 * side.game.tree.streets)
+        self._starts = [row_starts(side.game, block) for block in blocks]
+        self._won = [np.zeros((int(self._starts[b][-1]), int(side.game.buckets[b]))) for b in blocks]
+        self._by_class = [np.zeros((int(self._starts[b][-1]), int(self._class.max()) + 1)) for b in range(2)]
+
+    def walk(self, board: Any) -> tuple[list[_Choices], list[Floats], float]:
+        """(choices of each block on a board, what classes of hands win before it, for either player, weight)."""
+        classes = list[Floats]()
+        cards = self._side.game.cards.after(self._street, board)
+        found, weight = _walked(self._side, cards, lambda *walked: classes.append(self._first_street(*walked)))
+        return found, classes, weight
+
+    def _first_street(self, public: PublicTree, walk: Walk, player: int) -> Floats:
+        """[slots, C] what a player's classes win by each action before the flop."""
+        trees: StreetTrees = public.trees
+        first, stop = public.ranges.first[player, :2].tolist()
+        own, won = self._class[public.ranges.hand[first:stop]], np.zeros_like(self._by_class[player])
+        for member in range(int(trees.first[1])):
+            if trees.kind[member] == AT_DECISION and trees.player[member] == player:
+                reach = walk.root.own.reach[walk.root.own.row[member], : stop - first]
+                for action in range(int(trees.actions[member])):
+                    value = walk.root.value[FOLLOW, int(trees.child[member]) + action, : stop - first]
+                    won[int(trees.slot[member]) + action] = np.bincount(own, reach * value, won.shape[1])
+        return won
+
+    def add(self, found: tuple[list[_Choices], list[Floats], float]) -> None:
+        """Add up a board's choices."""
+        for won, choices in zip(self._won, found[0], strict=True):
+            won[:, choices.known] += choices.won
+        for player, won in enumerate(found[1]):
+            self._by_class[player] += won
+
+    def score(self, board: Any) -> tuple[Floats, float]:
+        """([2, S] what is lost on a board, on each street by both players, and the part by training; weight)."""
+        found, classes, weight = self.walk(board)
+        losses = np.zeros((2, len(found) // 2))
+        for block, choices in enumerate(found):
+            starts, street = self._starts[block], block // 2
+            mix = float((choices.share * choices.won).sum())
+            best = _scored(self._won[block][:, choices.known], choices.won, choices.share, starts)
+            most = choices.most if street >= self._street else best
+            if not self._side.game.cards.cards_on(street):
+                most = _scored(self._by_class[block], classes[block], None, starts)
+            losses[:, street] += most - mix, best - mix
+        return losses, weight
+
+
+def _scored(chosen_by: Floats, won: Floats, share: Floats | None, starts: npt.NDArray[np.int64]) -> float:
+    """What is won, of [slots, n], by the actions that others' sums [slots, n] choose in each row.
+
+    share  what is played where these know nothing, all of a row being 0; None: the first action
+    """
+    total = 0.0
+    for first, stop in _spans(starts):
+        rows, here = chosen_by[first:stop], won[first:stop]
+        best = np.take_along_axis(here, rows.argmax(axis=0)[None], axis=0)[0]
+        if share is not None:
+            best = np.where((rows == 0).all(axis=0), (share[first:stop] * here).sum(axis=0), best)
+        total += float(best.sum())
+    return total
+
+
+def _spans(starts: npt.NDArray[np.int64]) -> Iterable[tuple[int, int]]:
+    return zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
