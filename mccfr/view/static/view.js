@@ -7,9 +7,9 @@ const View = (() => {
   const ALL = -1, SOLVED = "solved", NONE = "";
   const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
-  const GADGETS = { maxmargin: "maxmargin", resolving: "CFR-D", unsafe: "unsafe" };
+  const GADGETS = { maxmargin: "safe, largest margin", resolving: "safe, CFR-D", unsafe: "unsafe" };
   /* By cards on the board: how a spot may be solved again, the default first. */
-  const METHODS = { 3: { unsafe: "to the end, on buckets", "depth-limited": "the flop alone" }, 4: GADGETS, 5: GADGETS };
+  const METHODS = { 3: { unsafe: "all streets, like hands as one", "depth-limited": "the flop only" }, 4: GADGETS, 5: GADGETS };
   let game = null;            // what /api/game says
   let spot = null;            // the spot that is shown
   let equities = null;        // its equities, once they have come
@@ -21,6 +21,7 @@ const View = (() => {
   let shown = "strategy";     // or the position whose range is drawn
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
   let picking = null;         // cards being chosen
+  let typed = "";             // rank of a card being typed, until its suit follows
   let asked = 0;              // number of the newest request: answers to older ones are dropped
 
   /* --- small helpers --- */
@@ -173,7 +174,7 @@ const View = (() => {
     }
   }
   function boardButton(before, count) {
-    const there = spot.board ? split(spot.board).slice(before, count) : cards.slice(before, count);
+    const there = split(spot.board || "").slice(before, count);
     if (spot.missing_cards && there.length < count - before) {
       return button("choose " + (count - before), "Choose the board (b)", openPicker, { class: "cards lacking" });
     }
@@ -188,18 +189,19 @@ const View = (() => {
   function openPicker() {
     const needed = streetCards(spot.street);
     if (needed === firstCards().length) return;
-    picking = spot.board ? split(spot.board) : cards.slice(0, needed);
+    picking = split(spot.board || "");
     if (picking.length < firstCards().length) picking = firstCards();
     drawPicker();
   }
   function closePicker() { picking = null; drawPicker(); }
   function drawPicker() {
     byId("picker").hidden = picking === null;
+    if (picking === null) typed = "";
     if (picking === null) return;
     const needed = streetCards(spot.street), box = byId("picker-cards");
     const left = needed - picking.length;
     byId("picker-title").textContent = game.streets[spot.street].name + " board: " +
-      (left ? left + (left === 1 ? " card" : " cards") + " to choose" : "complete; take a card out to change it");
+      (left ? left + (left === 1 ? " card" : " cards") + " to choose or type" + (typed && ": " + typed) : "complete; take a card out to change it");
     box.replaceChildren();
     const suits = [...new Set(game.deck.map((name) => name.slice(1)))].sort().reverse();
     const ranks = [...new Set(game.deck.map((name) => name[0]))].reverse();
@@ -228,10 +230,27 @@ const View = (() => {
     drawPicker();
     go(spot.line, cards.join(""), true);
   }
+  /* Cards typed while they are chosen: a rank, then a suit.  Whether the key is of this. */
+  function typeCard(key) {
+    if (key === "Backspace") {
+      if (!typed && picking.length > firstCards().length) picking.pop();
+      typed = "";
+      drawPicker();
+      return true;
+    }
+    if (key.length > 1) return false;
+    const text = typed + (typed ? key.toLowerCase() : key.toUpperCase());
+    const found = game.deck.filter((name) => name.startsWith(text));
+    if (!found.length && !typed) return keysOf(spot.actions).includes(key);  // no action while cards are due
+    typed = found.length && !found.includes(text) ? text : found.length ? "" : typed;
+    if (found.includes(text) && !picking.includes(text) && picking.length < streetCards(spot.street)) pick(text);
+    else drawPicker();
+    return true;
+  }
   function randomBoard() {
     const needed = streetCards(spot.street), fixed = firstCards();
     if (needed === fixed.length) return;
-    const known = spot.missing_cards ? (picking || cards.slice(0, needed)) : fixed;
+    const known = spot.missing_cards ? (picking || split(spot.board || "")) : fixed;
     picking = [...known];
     while (picking.length < needed) {
       const card = game.deck[Math.floor(Math.random() * game.deck.length)];
@@ -261,7 +280,7 @@ const View = (() => {
     box.classList.toggle("two", there !== null);
     if (there) {
       box.append(element("div", null, { class: "action heads" }, element("i"), element("span"),
-        element("small", "here"), element("small", "beside"), element("span")));
+        ...pairNames().map((name) => titled(element("small", name), name)), element("span")));
     }
     all.forEach((one, row) => {
       const place = spot.actions.findIndex((each) => each.action === one.action), own = place >= 0;
@@ -271,7 +290,7 @@ const View = (() => {
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
       const ev = own ? meanWorth(place) : null;
-      name.append(element("small", size + (one.ends ? " · ends the hand" : "") + (ev === null ? "" : " · EV " + big(ev))));
+      name.append(element("small", size + (one.ends ? " · ends the hand" : "") + (ev === null ? "" : " · EV of the range " + big(ev))));
       made.append(element("i", null, { class: colour[row] }), name);
       made.append(element("span", share(spot, place), { class: "share" }));
       if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
@@ -300,12 +319,12 @@ const View = (() => {
     return place < 0 ? "0.0 %" : from.frequencies ? percent(from.frequencies[place]) : "–";
   }
   const big = (chips) => (chips / game.unit_chips).toFixed(2);
-  /* What an action is worth to the range that takes it, in chips; null where nothing is known. */
+  /* What an action would be worth to the whole range, in chips; null where nothing is known. */
   function meanWorth(action) {
     if (!worth || !worth.actions) return null;
     let sum = 0, weight = 0;
     worth.actions.forEach((row, hand) => {
-      const reach = spot.hands.shares[spot.player][hand] * spot.hands.probabilities[hand][action];
+      const reach = spot.hands.shares[spot.player][hand];
       if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
     });
     return weight > 0 ? sum / weight : null;
@@ -321,7 +340,7 @@ const View = (() => {
     } else if (spot.hands && spot.frequencies === null) {
       text = "By these strategies nobody comes here: what is shown is what they would do all the same.";
     }
-    if (other && other.problem) text += (text && " ") + "Beside it: " + other.problem;
+    if (other && other.problem) text += (text && " ") + "Compared: " + other.problem;
     note.textContent = text;
     note.hidden = !text;
   }
@@ -384,6 +403,7 @@ const View = (() => {
     byId("name-beside").textContent = besideName();
     drawn("grid-beside", compared());
   }
+  const pairNames = () => beside === SOLVED ? ["blueprint", "solved"] : [game.strategies[0], game.strategies[beside]];
   const besideName = () => beside === SOLVED ? "Solved again" : game.strategies[beside];
   function choose(cell) { chosen = chosen === cell ? ALL : cell; drawGrid(); drawHands(); }
   function drawRanges() {
@@ -434,7 +454,7 @@ const View = (() => {
     const weight = (place) => hands.shares[player][place] * (shown === "difference" ? apart[place] : 1);
     if (game.square || shown === "difference") rows.sort((one, another) => weight(another) - weight(one) || another - one);
     const head = element("tr", null, {}, element("th", "hand"));
-    if (two) head.append(element("th", "here"), element("th", "beside"), element("th", "apart"));
+    if (two) head.append(...pairNames().map((name) => titled(element("th", name), name)), element("th", "apart"));
     else if (acts) head.append(element("th"), ...spot.actions.map((one) => element("th", brief(one))));
     head.append(...["share", ...(two ? [] : ["reach"]), "equity", "EV"].map((text) => element("th", text)));
     const body = element("tbody");
@@ -506,7 +526,7 @@ const View = (() => {
       const found = here.result;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
         (found ? ": " + found.iterations + " of " + here.iterations + " iterations, " + (found.gap_chips === null ?
-          "an estimate: no gap is known" : "gap " + big(found.gap_chips) + " " + game.unit + " (" +
+          "an estimate: by how much it can be beaten is not known" : "can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" +
           percent(found.gap_chips / spot.pot_chips) + " of the pot)") : " …");
     }
     byId("solve-state").textContent = text;
@@ -588,6 +608,7 @@ const View = (() => {
     if (!spot || Play.shown() || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
     if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
     if (event.key.startsWith("Arrow") && byId("hands").contains(document.activeElement)) return;
+    if (picking !== null && typeCard(event.key)) { event.preventDefault(); return; }
     const place = keysOf(spot.actions).indexOf(event.key);
     if (place < 0 && !Object.hasOwn(KEYS, event.key)) return;
     event.preventDefault();
@@ -614,7 +635,7 @@ const View = (() => {
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    try { game = await ask("/api/game", {}); } catch (error) { problem(error.message); return; }
+    try { game = await ask("/api/game", {}); } catch (error) { byId("note").hidden = true; problem(error.message); return; }
     byId("title").textContent = game.title;
     byId("facts").textContent = [game.game, ...game.facts].join(" · ");
     document.querySelector("main").classList.toggle("list", !game.square);

@@ -209,8 +209,29 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.press("c")  # the call: three cards are to be chosen
         page.wait("!document.getElementById('picker').hidden")
         assert page["document.querySelectorAll('#picker-cards button').length"] == 52
-        for card in ("Kc", "7d", "2s"):
-            page[f"document.querySelector('[data-card={json.dumps(card)}]').click()"]
+        page["document.querySelector('[data-card=\"Kc\"]').click()"]
+        for key in "c7d":  # a c that is no card's does nothing, nor checks
+            page.press(key)
+        assert page["location.hash"] == "#line=r200c/"
+        assert page[
+            "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
+        ] in (
+            "Kc,7d",
+            "7d,Kc",
+        )
+        for key in "2h":
+            page.press(key)
+        at("#line=r200c/&board=Kc7d2h")
+        page["location.hash = '#line=r200c/'"]  # a board that is not set is not shown, though one was chosen before
+        page.wait("!document.getElementById('picker').hidden")
+        assert page["document.querySelector('#path .cards').textContent"] == "choose 3"
+        assert page["document.querySelectorAll('#picker [aria-pressed=true]').length"] == 0
+        for key in "kc7D2s":
+            page.press(key)
+        at("#line=r200c/&board=Kc7d2s")
+        page.open(holdem.url + "#line=r200")
+        at("#line=r200")
+        page["location.hash = '#line=r200c/&board=Kc7d2s'"]
         at("#line=r200c/&board=Kc7d2s")
         assert page["document.getElementById('who').textContent"] == "Big blind to act"
         row = page["document.querySelector('#hands tbody tr').innerText"]
@@ -244,14 +265,19 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page[f"location.hash = {json.dumps(river)}"]
         at(river)
         assert page["document.getElementById('worth').textContent"].startswith("Values are exact")
-        assert "EV" in page["document.querySelector('[data-action=c]').innerText"]
+        there, worth = (json.loads(ask(holdem, path + river[1:-9])[2]) for path in ("/api/spot?", "/api/values?"))
+        call = [one["kind"] for one in there["actions"]].index("call")
+        pairs = zip(there["hands"]["shares"][there["player"]], worth["actions"], strict=True)
+        held = [(share, values[call]) for share, values in pairs if values[call] is not None]
+        mean = sum(share * value for share, value in held) / sum(share for share, _ in held) / 100
+        assert f"EV of the range {mean:.2f}" in page["document.querySelector('[data-action=c]').innerText"]
         assert page["document.getElementById('name-beside').textContent"] == f"beside {EVIL}"
         assert page["document.querySelectorAll('#grid-beside .cell').length"] == 169
         page["[...document.querySelectorAll('#views button')][1].click()"]
         assert "half the sum of differences of probabilities" in page["document.getElementById('legend').textContent"]
         page["document.getElementById('solve').click()"]
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert "200 of 200 iterations, gap" in page["document.getElementById('solve-state').textContent"]
+        assert "200 of 200 iterations, can be beaten by" in page["document.getElementById('solve-state').textContent"]
         assert page["document.getElementById('beside').value"] == "solved"
         page.press("p")  # and a hand: called down, from whatever seat
         page.wait("!!document.querySelector('[data-play]')")
@@ -280,7 +306,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
 @pytest.mark.parametrize(
     ("spot", "method", "said"),
     [
-        ("line=r200c/cc/r400&board=Kc7d2s4h", "maxmargin", "200 of 200 iterations, gap"),
+        ("line=r200c/cc/r400&board=Kc7d2s4h", "maxmargin", "200 of 200 iterations, can be beaten by"),
         ("line=r200c/&board=Kc7d2s", "unsafe", "100 of 100 iterations, an estimate"),
         ("line=r200c/&board=Kc7d2s", "depth-limited", "100 of 100 iterations, an estimate"),
     ],
