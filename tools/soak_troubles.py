@@ -250,9 +250,9 @@ COMMON: Sequence[Trouble] = (
     Trouble("a bit flips in a checkpoint", (DONE,), before=flips),
 )
 APART: Sequence[Trouble] = (
-    # Refused where it is full already when a session begins: it asks for room first.
+    # Refused where either is full already when a session begins: it asks for room first.
     Trouble("the disk is full for 8 s", (DONE, FAILED, REFUSED), at_random, fills_disk),
-    Trouble("no shared memory", (DONE, FAILED), around=shared_is_full),
+    Trouble("no shared memory", (DONE, REFUSED), around=shared_is_full),
 )
 BLOCKS: Sequence[Trouble] = (
     _killed("kill -9 while a block is written back", at_name("{run}/blocks/*/.tmp-*")),

@@ -29,6 +29,7 @@ from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.session.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
 from storage.lock import RunLock, is_held
+from storage.space import free_bytes
 from storage.threads import ordered
 
 RANK_PROGRAM = "mccfr.cli.rank"
@@ -41,6 +42,8 @@ _FOLDER, _LOCK = "mccfr-cluster-", "lock"
 _LEFT_SECONDS = 86_400.0
 _PROBES = 8  # at a time
 _NETWORKS = Path("/sys/class/net")
+_SHARED_MEMORY = Path("/dev/shm")
+_RANK_BYTES = 2 << 20  # that MPICH writes there for a rank (1.06 MB), without looking whether there is room
 
 
 class Launch(NamedTuple):
@@ -66,8 +69,16 @@ def _launcher(name: str) -> str:
 
 
 def local_launch(machines: int, workers: int) -> Launch:
-    """Machines that are processes of this one.  They talk through shared memory: nothing listens, not even here."""
+    """Machines that are processes of this one.  They talk through shared memory: nothing listens, not even here.
+
+    Raises `ValueError` where there is no room for that memory: ranks would die of it and leave their parts behind.
+    """
     ranks = 1 + machines * max(1, workers)
+    if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
+        raise ValueError(
+            f"{_SHARED_MEMORY} has {free / 1e6:.1f} MB left and {ranks} ranks need {needed / 1e6:.1f} MB of it: "
+            f"delete what nobody needs there, or make it larger (mount -o remount,size=64m {_SHARED_MEMORY})"
+        )
     return Launch(
         [_launcher("mpiexec.gforker"), "-n", str(ranks)], {"UCX_TLS": "self,sm", "UCX_NET_DEVICES": "lo"}, True
     )

@@ -79,6 +79,14 @@ world.leave()
     assert ended.returncode == 0, ended.stderr
 
 
+def test_ranks_are_not_started_where_there_is_no_room_for_what_they_say(monkeypatch):
+    """MPICH writes into memory that is not there: ranks would die of SIGBUS, and leave megabytes."""
+    monkeypatch.setattr("mccfr.cluster.launch.free_bytes", lambda path: 5 << 20)
+    with pytest.raises(ValueError, match=r"/dev/shm has 5\.2 MB left and 3 ranks need 6\.3 MB of it"):
+        local_launch(2, 1)
+    assert local_launch(1, 1).command[-1] == "2"
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
     ended = tmp_path / "ended.json"
