@@ -22,7 +22,6 @@ from mccfr.solvers.sampling.outcome import packed as outcome_packed
 from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, table_name
-from mccfr.tables.narrow import is_narrow
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
     CHANCE,
@@ -86,14 +85,13 @@ class Trainer:
             kernels or PRODUCTION[algorithm, general], f"{algorithm}_sampling_{'general' if general else 'packed'}"
         )
         most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
-        number = "float32" if is_narrow(regret_dtype) else regret_dtype
         if algorithm == "external":
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
             new_scratch = external_general.new_worklist if general else external_packed.new_packed_worklist
-            self.scratch = (new_scratch(nodes, blocks, number),)
+            self.scratch = (new_scratch(nodes, blocks, regret_dtype),)
         else:
             together = deals_together(int(game.infosets.sum())) if deals is None else deals
-            self.scratch = (new_paths(together, len(game.tree.arrays.kind), most, blocks, number), epsilon)
+            self.scratch = (new_paths(together, len(game.tree.arrays.kind), most, blocks, regret_dtype), epsilon)
         self.rng = new_stream(seed, 0)
         self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
         self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)

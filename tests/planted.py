@@ -68,14 +68,14 @@ def wrong_external() -> ModuleType:
             f"                        {_ADDITION}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
-        ("endings, weight, word)", "endings, weight * reach[place], word)"),
+        ("endings, weight)", "endings, weight * reach[place])"),
         (
             "traverser and node.block // 2 < last_street",
             f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
         ),
         (
-            "skips and sigma[np.uint64(mine + action)] == 0 and cell_",
-            f"skips and (sigma[np.uint64(mine + action)] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and cell_",
+            "skips and sigma[np.uint64(mine + action)] == 0 and regret[",
+            f"skips and (sigma[np.uint64(mine + action)] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and regret[",
         ),
     )
 
@@ -85,8 +85,8 @@ def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
     decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)"
     decided = "_opponents_decisions(tree, tables, others, level, kept, paths, sum_weight)"
-    learns = "_learn(tree, tables, logged, paths, discount.weight)"
-    learnt = "_learn(tree, tables, logged, paths, weight)"
+    learns = "_learn(tables.regret, logged, paths, discount.weight)"
+    learnt = "_learn(regret, logged, paths, weight)"
 
     def divisor(error: int) -> str:
         return f"({_unless(UNDIVIDED, 'place.probability', '1.0')} if limits[3] != {error} else 1.0)"

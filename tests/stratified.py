@@ -56,13 +56,11 @@ class Stratified:
     states    of the strata
     """
 
-    def __init__(
-        self, strata: int, game: Mapping[str, object] = LEDUC_12, dtype: str = "float32", **solver: object
-    ) -> None:
+    def __init__(self, strata: int, game: Mapping[str, object] = LEDUC_12, **solver: object) -> None:
         document = {
             "game": game,
             "solver": {"period_nodes": 1_000_000, **solver},
-            "tables": {"regret_dtype": dtype, "sum_dtype": dtype},
+            "tables": {"sum_dtype": "float32"},
             "run": {"strata": strata},
         }
         self.config = config_from(document, "test")

@@ -131,7 +131,7 @@ def test_other_bits_and_a_rise_are_noticed(place, disturbed, trained, tmp_path):
     shutil.copytree(tmp_path / "other", place.folder / "leduc-undisturbed")
     made._end_of_life(subject, disturbed, finished=True)
     assert made.tally.violations == ["leduc: other bits than undisturbed"] and not disturbed.directory.exists()
-    levels = [soak_world.Level(10**8, files, 3) for files in (10, 10, 11, 20, 20)]
+    levels = [soak_world.Level(10**8, files, 3) for files in (10, 10, 20, 11, 15, 11, 10, 20, 20)]
     made.tally.levels["leduc"] = levels
     made.left_over()
     assert made.tally.violations[1:] == ["leduc: files rose from 10 to 20"]

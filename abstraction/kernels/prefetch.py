@@ -32,3 +32,14 @@ def prefetch_to_read(typing_context, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.int64), codegen
+
+
+@intrinsic
+def prefetch_to_write(typing_context, array, index):
+    """Ask for the line of array[index], to be written soon."""
+
+    def codegen(context, builder, signature, arguments):
+        emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=True)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen

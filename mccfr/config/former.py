@@ -1,5 +1,6 @@
 """Keys that tables have no longer: what was written when they had one is read, where it says what is the rule now."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,6 +8,15 @@ from mccfr.config.limits import shown
 from mccfr.config.solvers import LAST_TRAINED
 
 Table = Mapping[str, Any]
+
+
+def _is_told(run: Table) -> bool:
+    """Of runs by threads, which go on: they hear once what trains them now."""
+    if run["pool"] == "threads":
+        text = "run.pool = 'threads' is passed over: processes train the same bits, as fast (leave the key out)"
+        logging.getLogger("mccfr.config").warning("mccfr: %s", text)
+    return True
+
 
 GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], bool], str]]] = {
     ("game", "leduc"): {"ante": (lambda game: game["ante"] == 1, "1")},
@@ -16,7 +26,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], 
     },
     ("game", "holdem-subgame"): {"big_blind": (lambda game: game["big_blind"] == 100, "100")},
     ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
-    ("run", None): {"pool": (lambda run: True, "'processes'")},  # threads trained the same tables, and no faster
+    ("run", None): {"pool": (_is_told, "'processes'")},
     ("tables", None): {
         # Of "preflop", with "snapshot_nodes", `mccfr.config.tables.PREFLOP_SUMS` is the table.
         "strategy_sums": (lambda tables: tables["strategy_sums"] == "all", "'all'"),

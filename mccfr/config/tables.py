@@ -32,8 +32,8 @@ class TablesConfig(Table, frozen=True):
 
     format: Literal["zarr", "hdf5"] = "zarr"
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
-    regret_dtype: Literal["float32", "float64", "int16"] = "float32"
-    sum_dtype: Literal["auto", "float32", "float64", "int16"] = "auto"
+    regret_dtype: Literal["float32", "float64"] = "float32"
+    sum_dtype: Literal["auto", "float32", "float64"] = "auto"
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
     resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
 
@@ -55,14 +55,14 @@ def _size_problem(text: str | None) -> str | None:
     return None
 
 
-FORMER_DTYPES = ("float16", "bfloat16")
+FORMER_DTYPES = ("int16", "float16", "bfloat16")
 """Of cells that were measured and did not win: runs with them are read, and not trained."""
 
 FORMER_TABLES = msgspec.defstruct(
     "FormerTablesConfig",
     [("regret_dtype", str, "float32"), ("sum_dtype", str, "auto")],
     bases=(TablesConfig,),
-    namespace={"former": "[tables] with cells of float16 or bfloat16, in whose place there is 'int16' now,"},
+    namespace={"former": "[tables] with cells of 16 bits, in whose place there are those of 32 now,"},
     frozen=True,
 )
 """The `[tables]` table of runs that have such cells."""

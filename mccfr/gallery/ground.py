@@ -134,7 +134,7 @@ class Ground(Algorithm):
         for kind in self.keeps_by_history:
             shape = 1, len(game.tree.arrays.kind)
             more += [ArraySpec(table_name(kind, i), shape, "float64", ("bucket", "node")) for i in (0, 1)]
-        return TableLayout((*made.specs, *more), made.width, made.rows)
+        return TableLayout((*made.specs, *more), made.width)
 
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
         """As `Algorithm.solver`."""

@@ -174,7 +174,7 @@ class FullWidth(Algorithm):
         if wide is None:
             self.completed(game)  # refuses what no run can be
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        return TableLayout(table_specs(game, self._solver), nothing, nothing)
+        return TableLayout(table_specs(game, self._solver), nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """As `Algorithm.solver`."""

@@ -15,7 +15,6 @@ from mccfr.solvers.averages import Averages
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
-from mccfr.tables.narrow import is_narrow
 
 
 @dataclass
@@ -144,14 +143,10 @@ class Algorithm(ABC):
     def problem(self) -> str | None:
         """Why runs of the configuration are not trained, in a sentence; None: they are.
 
-        Of keys of other tables those are refused here that are for algorithms which sample actions.
+        `run.strata` is refused here, which is for algorithms that sample actions.
         """
-        tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
-        checks = [
-            ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
-            ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
-            ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
-        ]
+        allowed = f"left out with solver.algorithm = {self.name!r}, which draws no deals of one stratum"
+        checks = [("run.strata", self.config.run.strata is None, allowed)]
         return former_problem(self.config) or first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:

@@ -29,9 +29,6 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, table_name
-from mccfr.tables.narrow import is_narrow, narrowed, numbers
-from mccfr.tables.strategy import row_starts
-from storage.schema import ArraySpec
 
 FIRST_STREET = "/street0/"
 """In the names of tables that all strata share."""
@@ -66,12 +63,8 @@ def with_copies(layout: TableLayout) -> TableLayout:
     dtypes = {spec.name.partition("/")[0]: spec.dtype for spec in later}
     copies = []
     for spec in (spec for spec in layout.specs if FIRST_STREET in spec.name):
-        kind, block = spec.name.partition("/")[0], int(spec.name[-1])
-        copies.append(msgspec.structs.replace(spec, dtype=dtypes[kind]))
-        if is_narrow(dtypes[kind]):
-            shape = (spec.shape[0], int(layout.rows[block]))
-            copies.append(ArraySpec(table_name(f"{kind}_scale", block), shape, "uint8", ("bucket", "row")))
-    return TableLayout((*copies, *later), layout.width, layout.rows)
+        copies.append(msgspec.structs.replace(spec, dtype=dtypes[spec.name.partition("/")[0]]))
+    return TableLayout((*copies, *later), layout.width)
 
 
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
@@ -144,10 +137,6 @@ class StratumWorker:
         self._algorithm, self._totals, self.tables, self.changes = algorithm, totals, tables, changes
         self._parts = Changes(first_street_names(game), totals)
         self._most = _MOST / game.strata.count
-        blocks = [block for block in (0, 1) if game.tree.row_count[block]]
-        self._starts = {
-            table_name(kind, block): row_starts(game, block) for kind in ("regret", "strategy_sum") for block in blocks
-        }
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
         """Train a stratum for its quota of an interval; its state is changed in place.
@@ -157,11 +146,11 @@ class StratumWorker:
         begun = {}
         for name in self._parts.names:
             self._copy(name)
-            begun[name] = self._numbers(name)
+            begun[name] = self.tables[name].astype(np.float64)
         self.solver.run_stratum(stratum, state, interval.nodes, quota)
         fits = True
         for name in self._parts.names:
-            change = np.rint((self._numbers(name) - begun[name]) * interval.scale)
+            change = np.rint((self.tables[name].astype(np.float64) - begun[name]) * interval.scale)
             if not np.all(np.abs(change) < self._most):
                 fits = False
                 continue
@@ -170,27 +159,15 @@ class StratumWorker:
         return fits
 
     def _copy(self, name: str) -> None:
-        """Fill a copy of regrets from the totals, cells of 16 bits with those nearest to them; sums begin with 0.
+        """Fill a copy of regrets with the numbers nearest to the totals; sums begin with 0.
 
         They need no more: what is rounded away stays in the totals, and what kernels change is right on average.
         """
         copy: npt.NDArray[Any] = self.tables[name]
         if name.startswith("strategy_sum/"):
             copy[...] = 0
-        elif is_narrow(copy.dtype.name):
-            copy[...], self._scales(name)[...] = narrowed(self._totals[name].astype(np.float64), self._starts[name])
         else:
             np.copyto(copy, self._totals[name], casting="same_kind")
-
-    def _numbers(self, name: str) -> npt.NDArray[np.float64]:
-        """What the cells of a copy mean, [buckets, slots]."""
-        copy: npt.NDArray[Any] = self.tables[name]
-        scales = self._scales(name) if is_narrow(copy.dtype.name) else None
-        return numbers(copy, scales, self._starts[name]).astype(np.float64)
-
-    def _scales(self, name: str) -> npt.NDArray[Any]:
-        kind, _, place = name.partition("/")
-        return self.tables[f"{kind}_scale/{place}"]
 
 
 @dataclass

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.tables.narrow import is_narrow, numbers, stored_dtype
+from mccfr.tables.narrow import numbers, stored_dtype
 from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
@@ -32,13 +32,10 @@ _KINDS = ("regret", "strategy_sum")
 class TableArrays(NamedTuple):
     """Tables as kernels take them.  B blocks; `*_base` are element offsets of each block in the flat array.
 
-    regret        [.] float32 or float64  all regret tables in one flat array; or int16 cells (`mccfr.tables.narrow`)
+    regret        [.] float32 or float64  all regret tables in one flat array
     strategy_sum  [.]                     the same of strategy sums
     regret_base, sum_base  [B] int64      NO_SUMS where a block keeps none
     width         [B] int64               cells from one bucket to the next
-    scale         [.] uint8               scales of rows of int16 cells, of both kinds of tables
-    regret_scale_base, sum_scale_base  [B] int64
-    rows          [B] int64               scales from one bucket to the next
     """
 
     regret: npt.NDArray[np.floating]
@@ -46,10 +43,6 @@ class TableArrays(NamedTuple):
     regret_base: npt.NDArray[np.int64]
     sum_base: npt.NDArray[np.int64]
     width: npt.NDArray[np.int64]
-    scale: npt.NDArray[np.uint8]
-    regret_scale_base: npt.NDArray[np.int64]
-    sum_scale_base: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -58,7 +51,6 @@ class TableLayout:
 
     specs: tuple[ArraySpec, ...]
     width: npt.NDArray[np.int64]  # [B]
-    rows: npt.NDArray[np.int64]  # [B]
 
     @property
     def nbytes(self) -> int:
@@ -79,25 +71,21 @@ def make_layout(
     summed_streets: int | None = None,
     first_dtype: str | None = None,
 ) -> TableLayout:
-    """Schema of the tables of `game`; dtypes may be int16 as well (`mccfr.tables.narrow`).
+    """Schema of the tables of `game`.
 
     summed_streets  first streets that keep strategy sums; None: all
     first_dtype     of the tables of the first street, if it is another one
     """
-    buckets, rows = game.buckets, game.tree.row_count
-    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line, of 16 bits half a one
+    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
     specs = []
-    for block in map(int, np.flatnonzero(rows)):
-        shape, scales = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
-        kinds = {"regret": regret_dtype}
+    for block in map(int, np.flatnonzero(game.tree.row_count)):
+        shape, kinds = (int(game.buckets[block]), int(width[block])), {"regret": regret_dtype}
         if summed_streets is None or block // 2 < summed_streets:
             kinds["strategy_sum"] = sum_dtype
         for kind, chosen in kinds.items():
             dtype = first_dtype if first_dtype is not None and block < 2 else chosen
             specs.append(ArraySpec(table_name(kind, block), shape, stored_dtype(dtype), ("bucket", "slot")))
-            if is_narrow(dtype):
-                specs.append(ArraySpec(table_name(f"{kind}_scale", block), scales, "uint8", ("bucket", "row")))
-    return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64))
+    return TableLayout(tuple(specs), width.astype(np.int64))
 
 
 class TableSet(Mapping[str, npt.NDArray[np.generic]]):
@@ -174,10 +162,6 @@ def kernel_arrays(
         base("regret"),
         base("strategy_sum", NO_SUMS),
         layout.width,
-        cells("uint8"),
-        base("regret_scale"),
-        base("strategy_sum_scale"),
-        layout.rows,
     )
 
 

@@ -1,9 +1,9 @@
 """Tables with cells of 16 bits: how they lie in files and in memory, and what they mean.
 
 `int16` cells are in units that each row has for itself, 2^(scale - 128); the scales, uint8 [bucket, row], are a table
-of the same name with `_scale`.  How kernels read and round them: `mccfr.solvers.sampling.cells`.  Runs of former
-versions may hold `float16` cells, with scales as well, and `bfloat16` ones, the upper halves of float32 numbers, stored
-as uint16: they are read.
+of the same name with `_scale`.  Full width trains on them (`mccfr.solvers.public.narrow_rows`).  Sampled runs of former
+versions may hold them, `float16` cells, with scales as well, and `bfloat16` ones, the upper halves of float32 numbers,
+stored as uint16: they are read.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,16 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
+from mccfr.rounding import MOST_SCALE, SCALE_ZERO
 from storage.schema import ArraySpec
 
-_SCALED_BITS = 15  # of the largest cell of a row, in its units
 _BFLOAT = "uint16"
-
-
-def is_narrow(dtype: str) -> bool:
-    """Whether cells of a dtype of `tables` have 16 bits, and their rows scales."""
-    return dtype == "int16"
 
 
 def stored_dtype(dtype: str) -> str:
@@ -50,27 +44,6 @@ def numbers(
     if cells.dtype == _BFLOAT:
         return (cells.astype(np.uint32) << 16).view(np.float32)
     return cells
-
-
-def narrowed(
-    values: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]:
-    """The int16 cells nearest to regrets or sums [buckets, slots or more], and scales [buckets, rows].
-
-    starts  [rows+1] first slot of each row, and the end of the last
-
-    Scales are those that kernels give such rows.  What is above the largest cell is cut off there.
-    """
-    used = values[:, : starts[-1]]
-    largest = np.maximum.reduceat(np.abs(used), starts[:-1], axis=1)
-    _, exponents = np.frexp(largest * (1 + 2.0 ** (1 - _SCALED_BITS)))  # a hair more, so that it may be rounded up
-    found = np.where(largest > 0, exponents + SCALE_ZERO - _SCALED_BITS, LEAST_SCALE)
-    scales = np.clip(found, LEAST_SCALE, MOST_SCALE).astype(np.int32)
-    units = np.ldexp(used, -np.repeat(scales - SCALE_ZERO, np.diff(starts), axis=1))
-    cells = np.zeros(values.shape, np.int16)
-    most_units = 2.0**_SCALED_BITS - 1
-    cells[:, : starts[-1]] = np.clip(np.rint(units), -most_units, most_units)
-    return cells, scales.astype(np.uint8)
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:

@@ -53,7 +53,6 @@ PACKED_NODE = np.dtype(
     [
         ("first", np.int32),  # packed index of the first child that is a decision
         ("slot", np.int32),  # first cell of the row within a bucket's cells of the block
-        ("row", np.int32),  # ordinal of the row within the block
         ("fold_value", np.float32),  # chips player 0 gets when action 0 folds
         ("call_value", np.float32),  # chips times the deal's result when the check or call ends the hand
         ("actions", np.int8),  # number of actions, at most MAX_PACKED_ACTIONS
@@ -64,7 +63,7 @@ PACKED_NODE = np.dtype(
         ("touched", np.int8),  # nodes counted on entering: 1, and 1 more when board cards are dealt on the way
         ("end_touched", np.int8),  # nodes counted for that ending: 1, and 1 more for a run-out
         ("leaves_touched", np.int8),  # both endings together: what a traverser who looks at all actions counts
-        ("padding", np.int32),
+        ("padding", np.int64),
     ]
 )
 """One decision node, 32 bytes.  Actions in order: fold, ending check or call, then the children first, first+1, ..."""
@@ -135,7 +134,7 @@ def pack(tree: CompiledTree) -> PackedTree:
     packed_index = np.full(len(arrays.kind), -1, np.int32)
     packed_index[decisions] = np.arange(len(decisions), dtype=np.int32)
     packed = np.zeros(len(decisions), PACKED_NODE)
-    for name in ("slot", "row", "player", "block", "touched"):
+    for name in ("slot", "player", "block", "touched"):
         packed[name] = getattr(arrays, name)[decisions]
     for record, node in zip(packed, decisions, strict=True):
         _fold_terminals(record, tree, int(node), packed_index)

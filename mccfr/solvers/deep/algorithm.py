@@ -90,7 +90,7 @@ class DeepCfr(Algorithm):
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = dealt_specs if is_dealt(game) else listed_specs
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
-        return TableLayout(specs, nothing, nothing)
+        return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
         """As `Algorithm.solver`."""

@@ -252,7 +252,7 @@ class CfrBestResponse(Algorithm):
         if wide is None:
             self.completed(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        return TableLayout(table_specs(game, self._variant, "float64"), nothing, nothing)
+        return TableLayout(table_specs(game, self._variant, "float64"), nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """As `Algorithm.solver`."""

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import part_njit
-from mccfr.solvers.sampling.cells import is_scaled
 
 START, STOP, NODE_LIMIT = 0, 1, 2
 """Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
@@ -15,13 +14,11 @@ START, STOP, NODE_LIMIT = 0, 1, 2
 class Hand(NamedTuple):
     """Where the rows of the hand being played begin: element offsets [B] int64 into the flat tables, by block.
 
-    Those of sums are negative where a block keeps none; those of scales say nothing where tables have none.
+    Those of sums are negative where a block keeps none.
     """
 
     regrets: npt.NDArray[np.int64]
     sums: npt.NDArray[np.int64]
-    regret_scales: npt.NDArray[np.int64]
-    sum_scales: npt.NDArray[np.int64]
 
 
 def new_hand(blocks: int) -> Hand:
@@ -32,11 +29,7 @@ def new_hand(blocks: int) -> Hand:
 @part_njit
 def locate(tables, deals, deal, hand):
     """Where the rows of a deal begin: `hand` is changed in place."""
-    scaled = is_scaled(tables.regret) or is_scaled(tables.strategy_sum)
     for block in range(hand.regrets.shape[0]):
         bucket = np.int64(deals.bucket[deal, block])
         hand.regrets[block] = tables.regret_base[block] + bucket * tables.width[block]
         hand.sums[block] = tables.sum_base[block] + bucket * tables.width[block]
-        if scaled:
-            hand.regret_scales[block] = tables.regret_scale_base[block] + bucket * tables.rows[block]
-            hand.sum_scales[block] = tables.sum_scale_base[block] + bucket * tables.rows[block]

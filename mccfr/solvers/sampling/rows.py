@@ -3,42 +3,75 @@
 Each function here is one LLVM sequence over eight masked lanes; its scalar twin of the same name without `_row` in
 `mccfr.solvers.regret` gives the same bits (tests compare them), because both add in the same order.  Elements may be
 float32 or float64; lanes beyond the row's actions are never read or written.  LLVM lowers the masked accesses to the
-machine's vector instructions, and to plain code where it has none.  Cells may be int16 as well, which have no scalar
-twins.  Where a row is says `mccfr.solvers.sampling.cells.row_at`: a number, but of int16 tables.
+machine's vector instructions, and to plain code where it has none.
 """
 
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, types
 from mccfr.rounding import emit_added, emit_bits, halves
-from mccfr.solvers.sampling.cells import (
-    I1,
-    I32,
-    LANE_NUMBERS,
-    LANES,
-    first_cell,
-    int32,
-    lane_mask,
-    load,
-    load_row,
-    number_type,
-    pointer,
-    splat,
-    store,
-    store_sum,
-)
+
+LANES = 8
+_I1, _I32 = ir.IntType(1), ir.IntType(32)
+_ALIGNED = 4  # bytes, at least: a cell of float32
+_LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
+
+
+def _pointer(context, builder, array_type, array, index):
+    """The address of a cell."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+def _splat(builder, value):
+    """A vector of one number."""
+    vector = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    vector = builder.insert_element(vector, value, _I32(0))
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
+
+
+def _int32(builder, number):
+    """An integer as 32 bits."""
+    return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
+
+
+def _lane_mask(builder, actions):
+    """The lanes of a row's actions."""
+    return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
+
+
+def _masked(builder, verb, result, arguments):
+    """LLVM's masked load or store of eight lanes, called."""
+    vector = result if verb == "load" else arguments[0].type
+    width = "f32" if isinstance(vector.element, ir.FloatType) else "f64"
+    name, kind = f"llvm.masked.{verb}.v{LANES}{width}.p0", ir.FunctionType(result, [a.type for a in arguments])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, arguments)
+
+
+def _load(builder, place, mask):
+    """The masked lanes at an address, 0 in the others."""
+    vector = ir.VectorType(place.type.pointee, LANES)
+    place, nothing = builder.bitcast(place, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
+    return _masked(builder, "load", vector, [place, _I32(_ALIGNED), mask, nothing])
+
+
+def _store(builder, vector, place, mask):
+    """Store the masked lanes at an address."""
+    place = builder.bitcast(place, vector.type.as_pointer())
+    _masked(builder, "store", ir.VoidType(), [vector, place, _I32(_ALIGNED), mask])
 
 
 def _shuffled(builder, vector, lanes):
     nothing = ir.Constant(vector.type, [0.0] * LANES)
-    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(I32, LANES), lanes))
+    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(_I32, LANES), lanes))
 
 
 def _total(builder, vector):
     """Sum of the lanes in the order ((0+4)+(2+6)) + ((1+5)+(3+7))."""
     for half in (4, 2, 1):
         vector = builder.fadd(vector, _shuffled(builder, vector, [(i + half) % LANES for i in range(LANES)]))
-    return builder.extract_element(vector, I32(0))
+    return builder.extract_element(vector, _I32(0))
 
 
 def _prefix_sums(builder, vector):
@@ -58,8 +91,8 @@ def _strategy(builder, row, mask, actions):
     some = builder.fcmp_ordered(">", total, element(0.0))
     # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
     ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
-    divisor = builder.select(some, total, builder.sitofp(int32(builder, actions), element))
-    return builder.fdiv(builder.select(splat(builder, some), positive, ones), splat(builder, divisor))
+    divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions), element))
+    return builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
 
 
 def _drawn(builder, row, mask, actions, u, even):
@@ -70,21 +103,21 @@ def _drawn(builder, row, mask, actions, u, even):
     sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
     positive = builder.bitcast(is_positive, bits)
     even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
-    evens = splat(builder, even)
+    evens = _splat(builder, even)
     ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
-    count = splat(builder, builder.sitofp(int32(builder, actions), element))
+    count = _splat(builder, builder.sitofp(_int32(builder, actions), element))
     total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
-    limit = builder.fmul(splat(builder, u), total)
+    limit = builder.fmul(_splat(builder, u), total)
     above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
-    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), I32)
-    last = builder.lshr(I32(1 << 31), builder.ctlz(possible, I1(0)))
-    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), I32), last))
-    return builder.zext(builder.cttz(found, I1(0)), ir.IntType(64))
+    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
+    last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
+    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
 
 
 def _put(context, builder, array_type, array, place, vector):
     """Store eight lanes at array[place]."""
-    target = pointer(context, builder, array_type, array, place)
+    target = _pointer(context, builder, array_type, array, place)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
 
@@ -97,12 +130,12 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, sigma_, place_ = arguments
-        mask = lane_mask(builder, actions_)
-        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
+        mask = _lane_mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
         _put(context, builder, signature.args[3], sigma_, place_, _strategy(builder, row, mask, actions_))
         return context.get_dummy_value()
 
-    return types.void(regret, start, actions, sigma, types.int64), codegen
+    return types.void(regret, types.int64, actions, sigma, types.int64), codegen
 
 
 @intrinsic
@@ -114,12 +147,12 @@ def choose_row(typing_context, weights, start, actions, u, even):
 
     def codegen(context, builder, signature, arguments):
         weights_, start_, actions_, u_, even_ = arguments
-        mask = lane_mask(builder, actions_)
-        row = load_row(context, builder, signature.args[0], weights_, start_, mask)
-        number = context.cast(builder, u_, signature.args[3], number_type(signature.args[0].dtype))
+        mask = _lane_mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], weights_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
         return _drawn(builder, row, mask, actions_, number, even_)
 
-    return types.int64(weights, start, actions, u, types.boolean), codegen
+    return types.int64(weights, types.int64, actions, u, types.boolean), codegen
 
 
 @intrinsic
@@ -128,14 +161,14 @@ def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma)
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, u_, even_, sigma_ = arguments
-        mask = lane_mask(builder, actions_)
-        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
-        number = context.cast(builder, u_, signature.args[3], number_type(signature.args[0].dtype))
+        mask = _lane_mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
         first = ir.IntType(64)(0)
         _put(context, builder, signature.args[5], sigma_, first, _strategy(builder, row, mask, actions_))
         return _drawn(builder, row, mask, actions_, number, even_)
 
-    return types.int64(regret, start, actions, u, types.boolean, sigma), codegen
+    return types.int64(regret, types.int64, actions, u, types.boolean, sigma), codegen
 
 
 def _in_element(builder, vector, element):
@@ -149,46 +182,45 @@ def _in_element(builder, vector, element):
 @intrinsic
 def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
     """sums[start : start+actions] += weight · sigma[place : ...].  As `mccfr.solvers.regret.add`."""
-    number = number_type(sums.dtype)
 
     def codegen(context, builder, signature, arguments):
         sums_, start_, actions_, sigma_, place_, weight_, word_ = arguments
-        source = pointer(context, builder, signature.args[3], sigma_, place_)
-        element, mask = context.get_value_type(number), lane_mask(builder, actions_)
+        source = _pointer(context, builder, signature.args[3], sigma_, place_)
+        element, mask = context.get_value_type(sums.dtype), _lane_mask(builder, actions_)
         shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-        factor = splat(builder, context.cast(builder, weight_, types.float64, number))
-        row = load_row(context, builder, sums, sums_, start_, mask)
-        addend = builder.fmul(factor, _in_element(builder, shares, element))
-        if sums.dtype != types.float32:
-            store_sum(context, builder, sums, sums_, start_, mask, row, addend, word_)
+        factor = _splat(builder, context.cast(builder, weight_, types.float64, sums.dtype))
+        target = _pointer(context, builder, sums, sums_, start_)
+        row, addend = _load(builder, target, mask), builder.fmul(factor, _in_element(builder, shares, element))
+        if sums.dtype == types.float32:
+            bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word_)), _LANE_NUMBERS)
+            found = emit_added(builder, row, addend, bits)
         else:
-            bits = emit_bits(builder, *(splat(builder, half) for half in halves(builder, word_)), LANE_NUMBERS)
-            target = pointer(context, builder, sums, sums_, first_cell(builder, start_))
-            store(builder, emit_added(builder, row, addend, bits), target, mask)
+            found = builder.fadd(row, addend)
+        _store(builder, found, target, mask)
         return context.get_dummy_value()
 
-    return types.void(sums, start, actions, sigma, types.int64, types.float64, types.uint64), codegen
+    return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
 
 
 def _action_values(context, builder, signature, arguments, mask):
     """Values of a node's actions: endings first, then the children's from the worklist.  Arguments of `update_row`."""
     value_, child_ = (builder.extract_value(arguments[4], i) for i in (0, 1))
-    kinds = (types.int32, number_type(signature.args[0].dtype)) * 2
+    kinds = (types.int32, signature.args[0].dtype) * 2
     folds, fold, ends, call = (
         context.cast(builder, builder.extract_value(arguments[5], i), signature.args[5].types[i], kind)
         for i, kind in enumerate(kinds)
     )
     before = builder.add(folds, ends)
-    children = builder.and_(mask, builder.icmp_signed(">=", LANE_NUMBERS, splat(builder, before)))
+    children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
     first = builder.sub(child_, builder.sext(before, child_.type))
-    values = load(builder, pointer(context, builder, signature.args[4].types[0], value_, first), children)
-    at_fold = builder.icmp_signed("<", LANE_NUMBERS, splat(builder, folds))
+    values = _load(builder, _pointer(context, builder, signature.args[4].types[0], value_, first), children)
+    at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
     at_call = builder.and_(
-        builder.icmp_signed(">=", LANE_NUMBERS, splat(builder, folds)),
-        builder.icmp_signed("<", LANE_NUMBERS, splat(builder, before)),
+        builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
+        builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
     )
-    values = builder.select(at_call, splat(builder, call), values)
-    return builder.select(at_fold, splat(builder, fold), values)
+    values = builder.select(at_call, _splat(builder, call), values)
+    return builder.select(at_fold, _splat(builder, fold), values)
 
 
 def _gains(context, builder, signature, arguments, mask):
@@ -196,63 +228,56 @@ def _gains(context, builder, signature, arguments, mask):
     dtype, (sigma_, place_) = signature.args[3].types[0], (builder.extract_value(arguments[3], i) for i in (0, 1))
     vector = ir.VectorType(context.get_value_type(dtype.dtype), LANES)
     values = _action_values(context, builder, signature, arguments, mask)
-    source = pointer(context, builder, dtype, sigma_, place_)
+    source = _pointer(context, builder, dtype, sigma_, place_)
     products = builder.fmul(builder.load(builder.bitcast(source, vector.as_pointer()), align=4), values)
     explored = None
     if isinstance(signature.args[6], types.BaseTuple):
         explored = builder.fcmp_ordered("ord", values, values)
         products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
     total = _total(builder, products)
-    return total, builder.fsub(values, splat(builder, total)), explored
+    return total, builder.fsub(values, _splat(builder, total)), explored
 
 
 def _update(context, builder, signature, arguments):
     """The code of `update_row`, and where its weight is one of two numbers, of `update_explored_row`."""
-    regret_, start_, actions_, _, _, _, weight_, word_ = arguments
+    regret_, start_, actions_, _, _, _, weight_ = arguments
     regret, weight = signature.args[0], signature.args[6]
-    dtype, mask = number_type(regret.dtype), lane_mask(builder, actions_)
+    dtype, mask = regret.dtype, _lane_mask(builder, actions_)
     total, gain, explored = _gains(context, builder, signature, arguments, mask)
     if explored is not None:
         floor_, weight_ = builder.extract_value(weight_, 1), builder.extract_value(weight_, 0)
-        floor, weight = splat(builder, context.cast(builder, floor_, weight.types[1], dtype)), weight.types[0]
-    row = load_row(context, builder, regret, regret_, start_, mask)
-    change = builder.fmul(gain, splat(builder, context.cast(builder, weight_, weight, dtype)))
+        floor, weight = _splat(builder, context.cast(builder, floor_, weight.types[1], dtype)), weight.types[0]
+    place = _pointer(context, builder, regret, regret_, start_)
+    change = builder.fmul(gain, _splat(builder, context.cast(builder, weight_, weight, dtype)))
+    row = builder.fadd(_load(builder, place, mask), change)
     if explored is not None:
-        below = builder.fcmp_ordered("<", builder.fadd(row, change), floor)  # false where a value is nan
-        nothing = ir.Constant(row.type, [0.0] * LANES)
-        change = builder.select(builder.and_(explored, builder.not_(below)), change, nothing)
-        row = builder.select(below, floor, row)
-        if dtype == regret.dtype:  # else a row is written whole, because its scale may change
-            mask = builder.and_(mask, explored)
-    store_sum(context, builder, regret, regret_, start_, mask, row, change, word_)
+        row, mask = builder.select(builder.fcmp_ordered("<", row, floor), floor, row), builder.and_(mask, explored)
+    _store(builder, row, place, mask)
     return total
 
 
 @intrinsic
-def update_row(typing_context, regret, start, actions, strategy, values, endings, weight, word):
+def update_row(typing_context, regret, start, actions, strategy, values, endings, weight):
     """Regret update of a traverser's node; returns the node's value.
 
     strategy   (sigma, place of the first action's probability)
     values     (values by place in the worklist, place of the value of the first action that goes on)
     endings    (folds, fold value, ends, call value): the actions that end the hand come first
-    word       64 random bits, by which int16 cells are rounded
 
     v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.solvers.regret.update`.
     """
-    result = number_type(regret.dtype)
-    return result(regret, start, actions, _placed(strategy), _placed(values), endings, weight, types.uint64), _update
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), endings, weight), _update
 
 
 @intrinsic
-def update_explored_row(typing_context, regret, start, actions, strategy, values, endings, floored, word):
+def update_explored_row(typing_context, regret, start, actions, strategy, values, endings, floored):
     """As `update_row` where actions may have been pruned: their value is nan, and their regret stays.
 
     floored    (weight, floor): no regret that is updated is left below `floor`
 
     As `mccfr.solvers.regret.update_explored`.
     """
-    result = number_type(regret.dtype)
-    return result(regret, start, actions, _placed(strategy), _placed(values), endings, floored, types.uint64), _update
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), endings, floored), _update
 
 
 def _placed(pair):
@@ -261,29 +286,27 @@ def _placed(pair):
 
 
 @intrinsic
-def update_sampled_row(typing_context, regret, start, actions, action, values, weight, word):
+def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
     """regret[start : start+actions] += weight · ((worth at the sampled action, else 0) - here).
 
     values  (worth, here)
-    word    64 random bits, by which int16 cells are rounded
 
     As `mccfr.solvers.regret.update_sampled`.
     """
 
     def codegen(context, builder, signature, arguments):
-        regret_, start_, actions_, action_, values_, weight_, word_ = arguments
-        dtype = number_type(regret.dtype)
+        regret_, start_, actions_, action_, values_, weight_ = arguments
+        dtype, mask = regret.dtype, _lane_mask(builder, actions_)
         worth, here = (
-            splat(builder, context.cast(builder, builder.extract_value(values_, i), values.types[i], dtype))
+            _splat(builder, context.cast(builder, builder.extract_value(values_, i), values.types[i], dtype))
             for i in (0, 1)
         )
         zero = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), [0.0] * LANES)
-        taken = builder.icmp_signed("==", LANE_NUMBERS, splat(builder, int32(builder, action_)))
+        taken = builder.icmp_signed("==", _LANE_NUMBERS, _splat(builder, _int32(builder, action_)))
         gains = builder.fsub(builder.select(taken, worth, zero), here)
-        factor = splat(builder, context.cast(builder, weight_, weight, dtype))
-        mask = lane_mask(builder, actions_)
-        row, change = load_row(context, builder, regret, regret_, start_, mask), builder.fmul(gains, factor)
-        store_sum(context, builder, regret, regret_, start_, mask, row, change, word_)
+        factor = _splat(builder, context.cast(builder, weight_, weight, dtype))
+        place = _pointer(context, builder, regret, regret_, start_)
+        _store(builder, builder.fadd(_load(builder, place, mask), builder.fmul(gains, factor)), place, mask)
         return context.get_dummy_value()
 
-    return types.void(regret, start, actions, action, values, weight, types.uint64), codegen
+    return types.void(regret, types.int64, actions, action, values, weight), codegen

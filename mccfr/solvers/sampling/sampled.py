@@ -20,7 +20,6 @@ from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_p
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
-from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -28,8 +27,7 @@ PERIOD_NODES = 10_000_000
 _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
 _NO_LIMIT = 2**62
-_WIDE = "of 32 or 64 bits with solver.warm_start"
-_UNSWEPT = "'none', 'linear' or 'initial' with run.strata or cells of 16 bits: tables are swept under 'dcfr'"
+_UNSWEPT = "'none', 'linear' or 'initial' with run.strata: tables are swept under 'dcfr'"
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
@@ -76,32 +74,21 @@ class SampledAlgorithm(Algorithm):
         return self._schedule
 
     def problem(self) -> str | None:
-        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole, and of 32 or 64 bits."""
-        strata, tables, cold = self.config.run.strata, self.config.tables, self._solver.warm_start is None
-        narrow = is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype)
+        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole."""
+        whole, cold = self.config.run.strata is None, self._solver.warm_start is None
         checks = [
-            ("run.strata", strata is None or cold, "left out with solver.warm_start"),
-            ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
-            ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
-            ("solver.discount", not self.schedule.sweeps or (strata is None and not narrow), _UNSWEPT),
+            ("run.strata", whole or cold, "left out with solver.warm_start"),
+            ("solver.discount", whole or not self.schedule.sweeps, _UNSWEPT),
         ]
         return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`."""
-        tables = self.config.tables
-        chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
-        narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
-        if narrow is not None and not can_pack(game.tree):
-            raise ValueError(
-                f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
-                f"{game.name} is none: use 'float32'"
-            )
         return make_layout(
             game,
-            regret_dtype=tables.regret_dtype,
+            regret_dtype=self.config.tables.regret_dtype,
             sum_dtype=self._sum_dtype(wide),
-            summed_streets=1 if isinstance(tables, PREFLOP_SUMS) else None,
+            summed_streets=1 if isinstance(self.config.tables, PREFLOP_SUMS) else None,
             first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
 

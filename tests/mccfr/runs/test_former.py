@@ -25,19 +25,21 @@ FORMER = {
     "baselines": (0.035450799745036954, "mccfr.gallery.baselines:OutcomeWithBaselines"),
 }
 """Exploitability in chips that was recorded, and where the algorithm is now."""
-CELLS = {"brain": 1.076202092366351, "half": 1.0740138873158827}
-"""The same of runs whose cells are bfloat16 and float16."""
+CELLS = {"brain": 1.076202092366351, "half": 1.0740138873158827, "int16": 0.7342060257067419}
+"""The same of runs whose cells are bfloat16, float16 and int16."""
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    return unpack("former", tmp_path_factory.mktemp("former"))
+    folder = unpack("former", tmp_path_factory.mktemp("former"))
+    shutil.copytree(unpack("runs3", tmp_path_factory.mktemp("runs3")) / "int16", folder / "runs/int16")
+    return folder
 
 
 @pytest.mark.parametrize("name", [*FORMER, *CELLS])
 def test_its_runs_are_read_and_do_not_go_on(unpacked, tmp_path, capsys, name):
     chips, gallery = FORMER.get(name) or (CELLS[name], None)
-    instead = "in whose place there is 'int16'" if gallery is None else f"which is {gallery}"
+    instead = "in whose place there are those of 32" if gallery is None else f"which is {gallery}"
     run = tmp_path / "run"
     shutil.copytree(unpacked / "runs" / name, run)
     assert problems_of(run) == []
@@ -81,9 +83,9 @@ def test_what_has_sums_of_two_dtypes_does_not_go_on(unpacked):
 
 
 def test_what_cannot_be_swept_is_refused():
-    for more in ({"run": {"strata": 3}}, {"tables": {"regret_dtype": "int16"}}):
-        config = config_from({"game": {"name": "leduc"}, "solver": {"discount": "dcfr"}, **more}, "a test")
-        assert "solver.discount = 'dcfr' is not allowed: it must be 'none', " in algorithm_of(config).problem()
+    document = {"game": {"name": "leduc"}, "solver": {"discount": "dcfr"}, "run": {"strata": 3}}
+    problem = algorithm_of(config_from(document, "a test")).problem()
+    assert "solver.discount = 'dcfr' is not allowed: it must be 'none', " in problem
 
 
 DEEP = {"dream": {"sd": 1.9426902817588032, "network": 2.428168570136925}, "full": {"sd": 0.026916181597383106}}
@@ -114,6 +116,13 @@ def test_its_policies_are_read(unpacked):
 def test_from_python_it_is_refused_by_the_same_sentence():
     with pytest.raises(ValueError, match="was last trained by mccfr 0"):
         mccfr.solver(mccfr.game("kuhn"), "robust-sampling")
+
+
+@pytest.mark.parametrize(("pool", "lines"), [("processes", 0), ("threads", 1)])
+def test_a_run_by_threads_goes_on_and_hears_what_trains_it(pool, lines, caplog):
+    config = config_from({"game": {"name": "kuhn"}, "run": {"pool": pool}}, "a test")
+    assert config == config_from({"game": {"name": "kuhn"}}, "a test")
+    assert caplog.text.count("run.pool = 'threads' is passed over: processes train the same bits") == lines
 
 
 def test_a_key_that_says_nothing_is_passed_over():

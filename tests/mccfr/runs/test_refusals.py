@@ -10,11 +10,6 @@ RESIDENT = {"resident": "1MB"}
 REFUSED = [
     ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
     ("run.strata = 2", "with solver.warm_start", {"run": {"strata": 2}, "solver": {"warm_start": "policy"}}),
-    *(
-        (f"tables.{key} = 'int16'", "of 32 or 64 bits with", {"tables": {key: "int16"}, "solver": solver})
-        for key in ("regret_dtype", "sum_dtype")
-        for solver in ({"algorithm": "cfr"}, {"algorithm": "public-chance-sampling"}, {"warm_start": "policy"})
-    ),
     ("run.blocks = 2", "unless tables.resident is set", {"run": {"strata": 4, "blocks": 2}}),
     ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
     ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),

@@ -77,7 +77,6 @@ def test_a_new_run_by_the_old_name_is_the_papers(tmp_path):
 VERSION_3 = {
     "linear": (0.7341923201332163, 0.3306141015262937),
     "dcfr": (1.871195390576756, 1.1027458282405305),
-    "int16": (0.7342060257067419, 0.3904650014608552),
     "strata": (0.8514709383338617, 0.4011254553319109),
 }
 """Exploitability in chips as the version that wrote them found it, and of what they came to there by 60,000 nodes."""

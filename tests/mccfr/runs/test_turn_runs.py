@@ -95,17 +95,6 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path
     assert_same(run, memory)
 
 
-def test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory(tmp_path):
-    runs = []
-    for resident in (SMALL, "1GB"):
-        tables = {"resident": resident, "regret_dtype": "int16", "sum_dtype": "int16"}
-        settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, "workers": 0}
-        made = make(tmp_path / resident, SOLVER, LEDUC_12, tables=tables, evaluation=NO_EVALUATION, **settings)
-        go(made)
-        runs.append(made)
-    assert_same(*runs)
-
-
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
     from mccfr.runs.session.strata.turns import TurnIntervals
 

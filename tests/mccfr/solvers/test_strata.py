@@ -9,10 +9,6 @@ Shows:
   (test_an_interval_adds_what_each_stratum_changes; planted: test_planted_errors_of_an_interval)
 * Strata learn as fast as the ordinary sampler at equal nodes
   (test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes)
-* Strata learn on cells of 16 bits as on those of 32, with the same bits in memory and on a disk
-  (test_strata_learn_on_cells_of_16_bits_as_on_those_of_32,
-  test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory,
-  test_cells_nearest_to_numbers_mean_them_and_rows_of_their_own_stay_as_they_are)
 """
 
 from dataclasses import replace
@@ -340,15 +336,6 @@ def ratio(seed, iterations):
 
 def test_strata_learn_as_fast_as_the_ordinary_sampler_at_equal_nodes():
     assert np.mean([ratio(seed, 100_000) for seed in range(2)]) == pytest.approx(1.0, abs=0.25)
-
-
-def test_strata_learn_on_cells_of_16_bits_as_on_those_of_32():
-    found = {}
-    for dtype in ("float32", "int16"):
-        trained = Stratified(4, dtype=dtype, seed=1)
-        trained.train(60_000)
-        found[dtype] = evaluate_exact(trained.game, trained.average()).exploitability_chips
-    assert found["int16"] < 1.3 * found["float32"] < 0.3
 
 
 @pytest.mark.slow

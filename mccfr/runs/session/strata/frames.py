@@ -25,8 +25,6 @@ _FEWEST = 2  # one trained, one moving
 _FIELDS = {
     "regret_base": ("regret", "regret"),
     "sum_base": ("strategy_sum", "strategy_sum"),
-    "regret_scale_base": ("regret_scale", "scale"),
-    "sum_scale_base": ("strategy_sum_scale", "scale"),
 }
 
 

@@ -61,7 +61,7 @@ class PublicChance(Algorithm):
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
         specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
-        return TableLayout(specs, nothing, nothing)
+        return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""

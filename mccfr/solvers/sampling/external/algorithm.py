@@ -8,7 +8,6 @@ from mccfr.solvers.sampling.external.general import external_sampling_general, n
 from mccfr.solvers.sampling.external.packed import Pruning, external_sampling_packed, new_packed_worklist
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Traits
-from mccfr.tables.narrow import is_narrow, number_dtype
 
 
 class ExternalSolver(SampledSolver):
@@ -17,10 +16,10 @@ class ExternalSolver(SampledSolver):
     _config: ExternalSamplingConfig
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        nodes, dtype = len(self._tree) if packed else len(game.tree.arrays.kind), self._tables.regret.dtype
+        nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         self._kernel = external_sampling_packed if packed else external_sampling_general
         new_scratch = new_packed_worklist if packed else new_worklist
-        self._scratch = new_scratch(nodes, 2 * game.tree.streets, number_dtype(dtype))
+        self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config
@@ -53,8 +52,8 @@ class ExternalSampling(SampledAlgorithm):
 
     @property
     def traits(self) -> Traits:
-        """Lost updates show in sums that neither fade nor miss what was skipped, nor are of 16 bits: too rough."""
+        """Lost updates show in sums that neither fade nor miss what was skipped."""
         solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
         whole = not solver.negative_regret_pruning and solver.warm_start is None and not sweeps
-        return Traits(sweeps=sweeps, counts_lost_updates=whole and not is_narrow(self.config.tables.sum_dtype))
+        return Traits(sweeps=sweeps, counts_lost_updates=whole)

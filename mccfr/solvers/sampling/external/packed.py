@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit
-from mccfr.rng import random_at, second_word, uniform
-from mccfr.solvers.sampling.cells import LANES, cell_number, prefetch_row, row_at
+from abstraction.kernels.prefetch import prefetch_to_write
+from mccfr.rng import second_word, uniform
 from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
-from mccfr.solvers.sampling.rows import add_row, choose_row, regret_matching_row, update_explored_row, update_row
+from mccfr.solvers.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_explored_row, update_row
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -100,15 +100,13 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
     PackedWorklist for D nodes; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the first
     iteration that reaches limits[NODE_LIMIT].
     """
-    regret, strategy_sum, scales = tables.regret, tables.strategy_sum, tables.scale
-    order, start, slot, own, first_value, value, sigma, _, hand, _ = work
-    regrets, sums, regret_scales, sum_scales = hand
-    weight, sum_weight = discount
+    (regret, strategy_sum), (regrets, sums), (weight, sum_weight) = tables[:2], work.hand, discount
+    order, start, slot, own, first_value, value, sigma = work[:7]
     hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
     spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        locate(tables, deals, deal, hand)
+        locate(tables, deals, deal, work.hand)
         for traverser in range(work.seats[0], work.seats[1]):
             sign = 1.0 - 2.0 * traverser
             result = sign * deals.result[deal]
@@ -117,9 +115,8 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
             order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
             tail, place, owned, values = _ONE, _ZERO, _ZERO, _ONE
             while place < tail:
-                node = tree[np.uint64(order[place])]
+                node, row = tree[np.uint64(order[place])], start[place]
                 block, actions = np.uint64(node.block), node.actions
-                row = row_at(regret, scales, start[place], regret_scales[block] + node.row)
                 nodes += node.touched
                 endings, mine = np.int64(node.folds) + np.int64(node.ends), spare
                 skips = prunes and node.player == traverser and node.block // 2 < last_street
@@ -136,7 +133,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                 else:
                     regret_matching_row(regret, row, actions, sigma, mine)
                     if sums[block] >= 0:
-                        added = row_at(strategy_sum, scales, sums[block] + node.slot, sum_scales[block] + node.row)
+                        added = sums[block] + node.slot
                         add_row(strategy_sum, added, actions, sigma, mine, sum_weight, second_word(rng))
                     action, goes = choose_row(regret, row, actions, uniform(rng), False), np.uint64(slot[place])
                     first = np.uint64(node.first + action - endings)
@@ -150,15 +147,15 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                             nodes += node.end_touched
                             value[goes] = result * node.call_value
                 while first != stop:
-                    if skips and sigma[np.uint64(mine + action)] == 0 and cell_number(regret, row, action) < hopeless:
+                    if skips and sigma[np.uint64(mine + action)] == 0 and regret[np.uint64(row + action)] < hopeless:
                         value[goes] = np.nan
                     else:
                         below = tree[first]
                         block = np.uint64(below.block)
                         order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot
-                        prefetch_row(regret, scales, start[tail], regret_scales[block] + below.row)
+                        prefetch_to_write(regret, start[tail])
                         if below.player != traverser and sums[block] >= 0:
-                            prefetch_row(strategy_sum, scales, sums[block] + below.slot, sum_scales[block] + below.row)
+                            prefetch_to_write(strategy_sum, sums[block] + below.slot)
                         tail += _ONE
                     first += _ONE
                     goes += _ONE
@@ -169,17 +166,15 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
             while owned > _ZERO:
                 owned -= _ONE
                 place = np.uint64(own[owned])
-                node = tree[np.uint64(order[place])]
+                node, row = tree[np.uint64(order[place])], start[place]
                 actions, goes = node.actions, np.uint64(slot[place])
-                row = row_at(regret, scales, start[place], regret_scales[np.uint64(node.block)] + node.row)
                 endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
-                word = random_at(~second_word(rng), place)
                 if pruning.active:
                     floored = weight, floor if node.block > 1 else first_floor
-                    value[goes] = update_explored_row(regret, row, actions, strategy, children, endings, floored, word)
+                    value[goes] = update_explored_row(regret, row, actions, strategy, children, endings, floored)
                 else:
-                    value[goes] = update_row(regret, row, actions, strategy, children, endings, weight, word)
+                    value[goes] = update_row(regret, row, actions, strategy, children, endings, weight)
         deal += 1
     work.updated[0] += rows
     return deal - limits[START], nodes

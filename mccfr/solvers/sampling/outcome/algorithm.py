@@ -8,7 +8,6 @@ from mccfr.solvers.sampling.outcome.general import outcome_sampling_general
 from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
 from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
-from mccfr.tables.narrow import number_dtype
 from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
 
 
@@ -28,7 +27,7 @@ class OutcomeSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, number_dtype(self._tables.regret.dtype)
+        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, self._tables.regret.dtype
         self._together = deals_together(int(game.infosets.sum()))
         self._scratch = new_paths(self._together, *scratch)
 

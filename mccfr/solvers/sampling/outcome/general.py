@@ -32,7 +32,7 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, 
                 place = paths.place[2 * j + traverser]
                 payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
                 place.worth = (1.0 - 2.0 * traverser) * payoff / place.probability
-        _update_paths(tree, tables, logged, discount, paths)
+        _update_paths(tables.regret, logged, discount.weight, paths)
         deal = stop
     return deal - limits[START], nodes
 
@@ -60,7 +60,7 @@ def _walk(tree, tables, discount, word, paths, which, epsilon):
         action = choose(tables.regret, row, actions, uniform_like(tables.regret, drawn), even)
         if own:
             step, taken = paths.step[logged], np.float64(sigma[action])
-            step.row, step.taken, step.node, step.path, step.action = row, taken, node, path, action
+            step.row, step.taken, step.path, step.action, step.actions = row, taken, path, action, actions
             logged += 1
             probability *= epsilon / actions + (1.0 - epsilon) * taken
         else:
@@ -71,11 +71,11 @@ def _walk(tree, tables, discount, word, paths, which, epsilon):
 
 
 @part_njit
-def _update_paths(tree, tables, logged, discount, paths):
-    """Regret updates of a group's own decisions, the last one logged first; `tables` is changed in place."""
+def _update_paths(regret, logged, weight, paths):
+    """Regret updates of a group's own decisions, the last one logged first, in place."""
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]
-        place, node = paths.place[step.path], step.node
+        place = paths.place[step.path]
         worth, here = place.worth, place.worth * step.taken
-        update_sampled(tables.regret, step.row, tree.count[node], step.action, worth, here, discount.weight)
+        update_sampled(regret, step.row, step.actions, step.action, worth, here, weight)
         place.worth = here

@@ -23,14 +23,13 @@ Indices are unsigned where it counts: signed ones are checked for being negative
 import numpy as np
 
 from abstraction.kernels.jit import inline_njit, nogil_njit
+from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.rng import next_word, random_at
-from mccfr.solvers.sampling.cells import is_scaled, prefetch_row, prefetch_scale, row_at
 from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP
 from mccfr.solvers.sampling.outcome.paths import exploration, explores, prefetch_one, uniform_like
 from mccfr.solvers.sampling.rows import add_row, match_and_choose_row, update_sampled_row
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-_UPDATE = np.uint64(128)  # number, beyond those of a path, of the words that updates are rounded by
 
 
 @nogil_njit
@@ -50,7 +49,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, e
         own, others, level, logged = stop - deal, stop - deal, _ZERO, 0
         while own + others > 0:
             paths.updated[0] += own + others
-            kept, touched = _own_decisions(tree, tables, own, level, logged, paths, epsilon, share)
+            kept, touched = _own_decisions(tree, tables.regret, own, level, logged, paths, epsilon, share)
             nodes += touched
             logged += own
             kept, touched = _opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)
@@ -64,7 +63,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, e
             nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
             payoff = node.fold_value if folds else node.call_value * deals.result[deal + (i >> 1)]
             place.worth = (1.0 - 2.0 * (i & 1)) * payoff / place.probability
-        _learn(tree, tables, logged, paths, discount.weight)
+        _learn(tables.regret, logged, paths, discount.weight)
         deal = stop
     return deal - limits[START], nodes
 
@@ -72,17 +71,14 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, e
 @inline_njit
 def _begin(tree, tables, deals, deal, stop, rng, paths):
     """Put the paths of a group of deals at the root, in place."""
-    bucket, start, of_scales = deals.bucket, paths.start, paths.scales
-    blocks, root = np.uint64(paths.to_sum.shape[0]), tree[0]
+    bucket, start, root = deals.bucket, paths.start, tree[0]
+    base, width, blocks = tables.regret_base, tables.width, paths.to_sum.shape[0]
     for j in range(stop - deal):
-        first = np.uint64(j) * blocks
-        _locate(start, first, tables.regret_base, tables.width, bucket, deal + j)
-        if is_scaled(tables.regret) or is_scaled(tables.strategy_sum):
-            _locate(of_scales[0], first, tables.regret_scale_base, tables.rows, bucket, deal + j)
-            _locate(of_scales[1], first, tables.sum_scale_base, tables.rows, bucket, deal + j)
-        hand = first + np.uint64(root.block)
-        row = start[hand] + root.slot
-        prefetch_row(tables.regret, tables.scale, row, of_scales[0, hand] + root.row)
+        first = np.uint64(j) * np.uint64(blocks)
+        for block in range(blocks):
+            start[first + np.uint64(block)] = base[block] + np.int64(bucket[deal + j, block]) * width[block]
+        row = start[first + np.uint64(root.block)] + root.slot
+        prefetch_to_write(tables.regret, row)
         for traverser in range(2):
             place = paths.place[np.uint64(2 * j + traverser)]
             place.row, place.word, place.probability, place.node = row, next_word(rng), 1.0, 0
@@ -90,33 +86,21 @@ def _begin(tree, tables, deals, deal, stop, rng, paths):
 
 
 @inline_njit
-def _locate(start, place, base, width, bucket, deal):
-    """start[place + b] = where the rows of a deal's hand begin in block b, in place."""
-    for block in range(base.shape[0]):
-        start[place + np.uint64(block)] = base[block] + np.int64(bucket[deal, block]) * width[block]
-
-
-@inline_njit
-def _own_decisions(tree, tables, own, level, logged, paths, epsilon, share):
+def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
     """One decision on each of the `own` paths where the traverser acts, in place; they are logged from `logged` on.
 
     Returns (paths of these that go on, nodes touched).
     """
-    regret, scales, places, steps, sigma = tables.regret, tables.scale, paths.place, paths.step, paths.sigma
-    going, of_scales, blocks, kept, nodes = paths.going, paths.scales, np.uint64(paths.to_sum.shape[0]), 0, 0
+    places, steps, sigma, going, kept, nodes = paths.place, paths.step, paths.sigma, paths.going, 0, 0
     for j in range(own):
         i = np.uint64(going[0, j])
         place = places[i]
         node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
-        hand = (i >> _ONE) * blocks + np.uint64(node.block)
-        at = row_at(regret, scales, row, of_scales[0, hand] + node.row)
-        action = match_and_choose_row(
-            regret, at, node.actions, uniform_like(sigma, drawn), explores(drawn, share), sigma
-        )
+        uniform, even = uniform_like(sigma, drawn), explores(drawn, share)
+        action = match_and_choose_row(regret, row, node.actions, uniform, even, sigma)
         taken = np.float64(sigma[np.uint64(action)])
         step = steps[np.uint64(logged + j)]
-        step.row, step.taken, step.node = row, taken, place.node
-        step.path, step.action, step.level = i, action, level
+        step.row, step.taken, step.path, step.action, step.actions = row, taken, i, action, node.actions
         place.probability *= epsilon / node.actions + (1.0 - epsilon) * taken
         place.action = action
         nodes += node.touched
@@ -131,21 +115,17 @@ def _opponents_decisions(tree, tables, others, level, kept, paths, sum_weight):
 
     Returns (paths that go on, `kept` of them before, nodes touched).
     """
-    regret, strategy_sum, scales = tables.regret, tables.strategy_sum, tables.scale
-    places, sigma, to_sum = paths.place, paths.sigma, paths.to_sum
-    going, of_scales, blocks, nodes = paths.going, paths.scales, np.uint64(to_sum.shape[0]), 0
+    regret, strategy_sum, places, sigma = tables.regret, tables.strategy_sum, paths.place, paths.sigma
+    to_sum, going, nodes = paths.to_sum, paths.going, 0
     for j in range(others):
         i = np.uint64(going[1, j])
         place = places[i]
         node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
-        actions, block = node.actions, np.uint64(node.block)
-        hand = (i >> _ONE) * blocks + block
-        at = row_at(regret, scales, row, of_scales[0, hand] + node.row)
-        action = match_and_choose_row(regret, at, actions, uniform_like(sigma, drawn), False, sigma)
-        if row + to_sum[block] >= 0:
-            at = row_at(strategy_sum, scales, row + to_sum[block], of_scales[1, hand] + node.row)
+        actions, sums = node.actions, row + to_sum[np.uint64(node.block)]
+        action = match_and_choose_row(regret, row, actions, uniform_like(sigma, drawn), False, sigma)
+        if sums >= 0:
             share, word = sum_weight / place.probability, random_at(~place.word, level)
-            add_row(strategy_sum, at, actions, sigma, 0, share, word)
+            add_row(strategy_sum, sums, actions, sigma, 0, share, word)
         place.action = action
         nodes += node.touched
         going[2, kept] = i
@@ -159,8 +139,8 @@ def _go_on(tree, tables, kept, paths):
 
     A loop of its own, which is short, so that more requests are under way at once than between the choices.
     """
-    regret, strategy_sum, scales, places = tables.regret, tables.strategy_sum, tables.scale, paths.place
-    going, start, to_sum, sigma, of_scales = paths.going, paths.start, paths.to_sum, paths.sigma, paths.scales
+    regret, strategy_sum, places, going = tables.regret, tables.strategy_sum, paths.place, paths.going
+    start, to_sum, sigma = paths.start, paths.to_sum, paths.sigma
     blocks, own, others = np.uint64(to_sum.shape[0]), 0, 0
     for j in range(kept):
         i = np.uint64(going[2, j])
@@ -169,30 +149,23 @@ def _go_on(tree, tables, kept, paths):
         place.node = node.first + place.action - node.folds - node.ends
         below = tree[np.uint64(place.node)]
         block, mine = np.uint64(below.block), np.int64(below.player == np.int64(i & _ONE))
-        hand = (i >> _ONE) * blocks + block
-        row = start[hand] + below.slot
+        row = start[(i >> _ONE) * blocks + block] + below.slot
         place.row = row
-        prefetch_row(regret, scales, row, of_scales[0, hand] + below.row)
+        prefetch_to_write(regret, row)
         # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
         sums = row + to_sum[block]
         prefetch_one((1 - mine) * np.int64(sums >= 0), (sigma, strategy_sum), (0, sums))
-        prefetch_scale(strategy_sum, scales, of_scales[1, hand] + below.row)
         going[0, own], going[1, others] = i, i
         own, others = own + mine, others + 1 - mine
     return own, others
 
 
 @inline_njit
-def _learn(tree, tables, logged, paths, weight):
+def _learn(regret, logged, paths, weight):
     """Regret updates of a group's own decisions, the last one logged first, in place."""
-    regret, scales, places, steps = tables.regret, tables.scale, paths.place, paths.step
-    of_scales, blocks = paths.scales, np.uint64(paths.to_sum.shape[0])
     for place_in_log in range(logged - 1, -1, -1):
-        step = steps[np.uint64(place_in_log)]
-        i, node, level = np.uint64(step.path), tree[np.uint64(step.node)], np.uint64(step.level)
-        place = places[i]
+        step = paths.step[np.uint64(place_in_log)]
+        place = paths.place[np.uint64(step.path)]
         here = place.worth * step.taken
-        at = row_at(regret, scales, step.row, of_scales[0, (i >> _ONE) * blocks + np.uint64(node.block)] + node.row)
-        word = random_at(~place.word, level + _UPDATE)
-        update_sampled_row(regret, at, node.actions, step.action, (place.worth, here), weight, word)
+        update_sampled_row(regret, step.row, step.actions, step.action, (place.worth, here), weight)
         place.worth = here  # own reach behind a node turns what its action was worth into what the node is worth

@@ -20,14 +20,13 @@ PATH_STEP = np.dtype(
     [
         ("row", np.int64),
         ("taken", np.float64),
-        ("node", np.int32),
         ("path", np.int32),
-        ("action", np.int32),
-        ("level", np.int32),
+        ("action", np.int16),
+        ("actions", np.int16),
     ]
 )
-"""A decision of the traverser: first regret cell, probability of the action by his strategy, node, number of the path
-in its group, action, and (packed) decisions before it on the path.  32 bytes, half a cache line."""
+"""A decision of the traverser: first regret cell, probability of the action by his strategy, number of the path in its
+group, action, and how many there were."""
 
 PATH_PLACE = np.dtype(
     [
@@ -53,7 +52,6 @@ class Paths(NamedTuple):
     hand                       of the deal at hand (general records; what follows: packed trees)
     going   [3, W] int32       paths that have not ended: where the traverser acts, where his opponent does, and both
     start   [W/2·B] int64      first regret cell of the hand of each deal in each block
-    scales  [2, W/2·B] int64   first scale there, of regrets and of sums, where tables have scales
     to_sum  [B] int64          from a regret cell's index to that of the strategy sum beside it
     """
 
@@ -64,7 +62,6 @@ class Paths(NamedTuple):
     hand: Hand
     going: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
-    scales: npt.NDArray[np.int64]
     to_sum: npt.NDArray[np.int64]
 
 
@@ -83,7 +80,6 @@ def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.
         new_hand(blocks),
         np.zeros((3, 2 * deals), np.int32),
         np.zeros(deals * blocks, np.int64),
-        np.zeros((2, deals * blocks), np.int64),
         np.zeros(blocks, np.int64),
     )
 

@@ -21,6 +21,7 @@ from mccfr.config.file import config_from
 from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
+from mccfr.rounding import MOST_SCALE
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.minimisers import Rows
 from mccfr.solvers.public import narrow_rows
@@ -28,8 +29,9 @@ from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.variants import variant
 from mccfr.tables.layout import TableSet
-from mccfr.tables.narrow import numbers
+from mccfr.tables.narrow import numbers, saturated
 from mccfr.tables.strategy import row_starts
+from storage.schema import ArraySpec
 
 RIVER = build_game(HoldemSubgame(file="games/river.txt"), RUNS)
 TURN = build_game(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))), RUNS)
@@ -154,6 +156,12 @@ def test_the_next_strategy_is_that_of_the_regrets():
             mine, total = positive[:, first:stop], positive[:, first:stop].sum(axis=1, keepdims=True)
             expected = np.where(total > 0, mine / np.where(total > 0, total, 1), 1 / (stop - first))
             assert np.abs(sigma[:, first:stop] - expected).max() < 1e-5
+
+
+def test_rows_that_are_cut_off_are_counted():
+    scale = ArraySpec("regret_scale/street0/player0", (1, 3), "uint8", ("bucket", "row"))
+    assert saturated({scale.name: np.array([[0, MOST_SCALE, MOST_SCALE - 1]], np.uint8)}, [scale]) == 1
+    assert saturated({"regret/street0/player0": np.zeros((1, 3), np.int16)}, []) is None
 
 
 def test_tables_are_little_more_than_half_as_large():

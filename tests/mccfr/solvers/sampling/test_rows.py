@@ -34,19 +34,18 @@ def vector_add(sums, start, actions, sigma, place, weight, word):
 
 @njit
 def vector_update(regret, start, actions, sigma, place, value, child, endings, weight):
-    word = np.uint64(0)
-    return rows.update_row(regret, start, actions, (sigma, place), (value, child), endings, weight, word)
+    return rows.update_row(regret, start, actions, (sigma, place), (value, child), endings, weight)
 
 
 @njit
 def vector_update_explored(regret, start, actions, sigma, place, value, child, endings, weight, floor):
-    floored, word = (weight, floor), np.uint64(0)
-    return rows.update_explored_row(regret, start, actions, (sigma, place), (value, child), endings, floored, word)
+    floored = weight, floor
+    return rows.update_explored_row(regret, start, actions, (sigma, place), (value, child), endings, floored)
 
 
 @njit
 def vector_update_sampled(regret, start, actions, action, worth, here, weight):
-    rows.update_sampled_row(regret, start, actions, action, (worth, here), weight, np.uint64(0))
+    rows.update_sampled_row(regret, start, actions, action, (worth, here), weight)
 
 
 @njit
