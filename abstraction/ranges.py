@@ -11,6 +11,7 @@ A combination may be named twice only with the same weight.
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -20,6 +21,7 @@ from abstraction.cards import COMBO_COUNT, RANKS, combo_index, combo_text, parse
 
 _CLASS = re.compile(f"([{RANKS}])([{RANKS}])([so]?)")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_SIDE = len(RANKS)
 _ALLOWED = "allowed are AA, AK, AKs, AKo, AsAh, TT+, KTo+, TT-77, A5s-A2s and 76s-54s, each with :weight or without"
 
 # A class of hands: higher rank, lower rank, and "s", "o" or "" for both (and for pairs).
@@ -114,3 +116,29 @@ def parse_range(text: str) -> NDArray[np.float64]:
         weights[combos] = weight
         named[combos] = True
     return weights
+
+
+def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
+    """Weight of every combination, [1326] float64 in 0..1, of a text as `parse_range` takes it, or of numbers.
+
+    169 numbers are hand classes by rows, AA AKs .. A2s, AKo KK KQs .. 22; 1,326 are combinations in our order.  Numbers
+    in a text stand between blanks or commas.  Raises `ValueError` as `parse_range`, and for another count of numbers.
+    """
+    numbers = given if not isinstance(given, str) else given.replace(",", " ").split()
+    if isinstance(given, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):
+        return parse_range(given)
+    weights = np.array([float(each) for each in numbers])
+    if len(weights) not in (_SIDE**2, COMBO_COUNT):
+        raise ValueError(f"{len(weights)} numbers are no range: {_SIDE**2} classes or {COMBO_COUNT:,} combinations are")
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
+    if len(bad):
+        raise ValueError(f"number {int(bad[0]) + 1} is {weights[bad[0]]:g}: a weight from 0 to 1 is needed")
+    if len(weights) == COMBO_COUNT:
+        return weights
+    found = np.zeros(COMBO_COUNT)
+    for row in range(_SIDE):
+        for column in range(_SIDE):
+            high, low = _SIDE - 1 - min(row, column), _SIDE - 1 - max(row, column)
+            hand = (high, low, "" if row == column else "s" if row < column else "o")
+            found[list(_members(hand))] = weights[row * _SIDE + column]
+    return found

@@ -24,6 +24,7 @@ from mccfr.config.solvers import (
     SampledConfig,
     SolverConfig,
 )
+from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, first_refused
 from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Config
@@ -97,10 +98,11 @@ def config_from(
     try:
         outside.load_named(document, beside, kept)
         tables = _whole_numbers(document)
+        tables["game"] = spot_table(tables.get("game"), beside)
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
             raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")
-        if "game" not in tables:
+        if tables["game"] is None:
             raise ValueError("the top level needs the key 'game'")
         config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
         if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):

@@ -24,7 +24,6 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], 
         "pot": (lambda game: game["pot"] == 2, "2"),
         "bet": (lambda game: game["bet"] == 1, "1"),
     },
-    ("game", "holdem-subgame"): {"big_blind": (lambda game: game["big_blind"] == 100, "100")},
     ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
     ("run", None): {"pool": (_is_told, "'processes'")},
     ("tables", None): {

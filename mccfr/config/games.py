@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from mccfr.config.table import Table
+from mccfr.config.table import Check, Table
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
@@ -55,6 +55,8 @@ class PlayerMenu(Table, frozen=True):
     sizes: Sequence[Sequence[str]] | None = None  # by bets so far on the street, instead of first and later
     max_bets: int | None = None
     allin_threshold: float | None = None
+    allin_spr: float | None = None  # what leaves so many pots behind, or fewer, once it is called becomes all-in
+    donk: Sequence[str] | None = None  # first bet into who bet last on the street before; None: as any first bet
 
 
 class StreetMenu(PlayerMenu, frozen=True):
@@ -72,6 +74,10 @@ class Menu(Table, frozen=True):
     sizes: Sequence[Sequence[str]] | None = None  # instead: a list for no bet so far, one bet, ...; the last goes on
     max_bets: int | None = None  # bets on a street that are not all-in, the big blind counted; None: any number
     allin_threshold: float | None = None  # a size above this share of the stack becomes all-in; None: none does
+    allin_spr: float | None = None
+    donk: Sequence[str] | None = None
+    add: Sequence[str] = ()  # lines that end in a bet which the sizes do not have, as "r300c/r700"
+    remove: Sequence[str] = ()  # lines whose last bet is not offered
     limp: bool = True  # False: the button may not just call as its first action before the flop
     preflop: StreetMenu | None = None
     flop: StreetMenu | None = None
@@ -110,14 +116,39 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     pot: float = 1.0
 
 
+class Ranges(Table, frozen=True):
+    """What both players may hold: a text such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
+
+    oop: str | Sequence[float]  # out of position, so first to act
+    ip: str | Sequence[float]
+
+
 class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
-    """A no-limit hold'em endgame from a file in the LibratusEndgames format (turn or river)."""
+    """A no-limit hold'em spot after the flop: board, ranges, pot, stacks; or a file in the LibratusEndgames format."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("file",)
 
-    file: str
-    stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
+    file: str | None = None
+    stack: float | None = None  # with file: chips of each player in the whole hand, half the pot included; None: 20000
+    board: str | None = None  # "QsJh2h": three to five cards
+    ranges: Ranges | None = None
+    pot: float | None = None  # chips, half of them from each player
+    effective_stack: float | None = None  # chips that each player has behind
+    big_blind: float | None = None  # chips; the least bet; None: 1, with a file 100
     menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
+
+    def checks(self) -> list[Check]:
+        """As `Table.checks`."""
+        spot = ("board", "ranges", "pot", "effective_stack")
+        typed = any(getattr(self, key) is not None for key in spot)
+        known, behind = self.file is not None, "left out beside game.board: effective_stack counts chips behind"
+        return [
+            ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
+            ("stack", self.stack is None or not typed, behind),
+            *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
+            *((key, (getattr(self, key) or 1) > 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
+            *((key, getattr(self, key) != 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
+        ]
 
 
 class HoldemGame(GameConfig, frozen=True, tag="holdem"):

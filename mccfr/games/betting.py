@@ -6,8 +6,8 @@ whole hand, as in the ACPC protocol: `r300` raises *to* 300.
 """
 
 from array import array
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
@@ -37,6 +37,7 @@ class BettingState(NamedTuple):
     last_raise: float = 0  # size of the last bet or raise on this street, at the least the minimum bet
     dealt: bool = False  # board cards are dealt on the way into this state
     put_in_before: float = 0  # chips each player had put in before this street
+    called_bet: bool = False  # the street before ended with a call by who acts first on this one
 
     @property
     def to_call(self) -> float:
@@ -73,6 +74,8 @@ class BettingRules:
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
     put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or his half of an endgame's pot
     limp: bool = True  # False: the first action of a hand may not be a mere call of the blind
+    added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts beside the targets, by line without /
+    removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts that are not offered, likewise
 
     @property
     def streets(self) -> int:
@@ -151,6 +154,7 @@ def called(rules: BettingRules, state: BettingState) -> BettingState | None:
         last_raise=rules.minimum_bet,
         dealt=rules.deals_board(street),
         put_in_before=level,
+        called_bet=state.bets > 0 and state.player == rules.first_player[street],
     )
 
 
@@ -166,6 +170,9 @@ class _Builder:
         self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
         self.put_in = (array("d"), array("d"))  # of each player, at each decision
         self.raise_label: dict[float, str] = {}
+        self.has_edits = bool(rules.added or rules.removed)
+        self.above = [NO_PARENT]  # of every node, where lines are edited
+        self.met: set[tuple[str, str, float]] = set()  # edits that were made
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
@@ -178,6 +185,34 @@ class _Builder:
         if label is None:
             label = self.raise_label[target] = self.rules.raise_text.format(amount_text(target))
         return label
+
+    def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
+        """The targets at a decision, with the amounts that the rules add on its line, and without those they remove."""
+        rules, path = self.rules, [node]
+        while (above := self.above[path[-1]]) != NO_PARENT:
+            path.append(above)
+        line = "".join(self.label[each] for each in reversed(path))
+        for amounts, what in ((rules.added, "add"), (rules.removed, "remove")):
+            for amount in amounts.get(line, ()):
+                self.met.add((what, line, amount))
+                if what == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
+                    raise ValueError(
+                        f"game.menu.add: r{amount_text(amount)} is no bet after the line {line!r}: amounts there are "
+                        f"{amount_text(state.lowest_raise)} to {amount_text(rules.stack)}, chips put in over the hand"
+                    )
+        found = (set(targets) | set(rules.added.get(line, ()))) - set(rules.removed.get(line, ()))
+        return sorted(found)
+
+    def check_edits(self) -> None:
+        """Raise `ValueError` for a line that is to be added or taken away where no decision is."""
+        for amounts, what in ((self.rules.added, "add"), (self.rules.removed, "remove")):
+            for line, those in amounts.items():
+                for amount in those:
+                    if (what, line, amount) not in self.met:
+                        text = f"{line}r{amount_text(amount)}"
+                        raise ValueError(
+                            f"game.menu.{what}: {text!r} is no line of the tree: nobody bets after {line!r}"
+                        )
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
         """Record the decision of `state`; its children that are decisions are returned, to be expanded."""
@@ -196,6 +231,8 @@ class _Builder:
             else:
                 children.append((call, after_call))
         targets = rules.raise_targets(state) if state.to_call < rules.stack else ()
+        if self.has_edits:
+            targets = self.edited(node, state, targets) if state.to_call < rules.stack else ()
         self.check_size(state, targets)
         for target in targets:
             children.append((self.add(self.label_of_raise(target)), raised(state, target)))
@@ -203,6 +240,8 @@ class _Builder:
         self.block.append(2 * state.street + state.player)
         self.count.append(len(self.label) - first)
         self.touched.append(1 + state.dealt)
+        if self.has_edits:
+            self.above.extend([node] * (len(self.label) - first))
         for chips, amount in zip(self.put_in, state.put_in, strict=True):
             chips.append(amount)
         return children
@@ -267,15 +306,17 @@ class _Builder:
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
     """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
 
-    `start` is its first decision where that is in the middle of a hand, the street then being 0.  Raises `ValueError`,
+    `start` is its first decision where that is in the middle of a hand, the street then being 0; lines that the rules
+    add or remove are those of whole hands, and do not count then.  Raises `ValueError`,
     while it grows, beyond MAX_NODES nodes or MAX_BETS bets on a street, with both numbers; for more than MAX_STREETS
     streets, and where a raise adds nothing or leaves the range of exact chips.
     """
     if rules.streets > MAX_STREETS:
         raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
-    builder = _Builder(rules)
+    builder = _Builder(rules if start is None else replace(rules, added={}, removed={}))
     todo = [(0, start or rules.start())]
     while todo:
         node, state = todo.pop()
         todo.extend(reversed(builder.expand(node, state)))
+    builder.check_edits()
     return builder.compiled()

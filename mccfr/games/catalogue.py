@@ -86,7 +86,7 @@ def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
     """The files that a game is made from by the key that names them: part of a run's identity."""
-    return {key: base / getattr(config, key) for key in config.file_keys}
+    return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
 
 
 def catalogue() -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingRules, BettingState
-from mccfr.games.menu import MenuGame, check_opening, menu_targets
+from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
 
 BIG_BLIND, BUTTON = 0, 1
 
@@ -37,6 +37,7 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
         board_cards=(0, 3, 1, 1),
         put_in_before=ante,
         limp=menu.limp,
+        **line_edits(menu),
     )
     check_opening(menu, rules)
     return rules

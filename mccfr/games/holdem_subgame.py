@@ -1,51 +1,104 @@
-"""No-limit hold'em endgames from LibratusEndgames files: flop, turn and river, every combination a hand of its own."""
+"""No-limit hold'em spots, typed or from files: flop, turn and river, every combination a hand of its own."""
 
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
+import numpy as np
+
+from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
+from abstraction.ranges import read_range
 from mccfr.cards.endgame import endgame_cards
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
-from mccfr.games.libratus import read_endgame
-from mccfr.games.menu import MenuGame, menu_targets
+from mccfr.games.libratus import Endgame, check_endgame, read_endgame
+from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
 _RIVER = 3
-BIG_BLIND = 100.0
-"""Chips, in all files of the format."""
+FILE_BIG_BLIND, FILE_STACK = 100.0, 20_000.0
+"""Chips, in all files of the format, and in the games that they come from."""
+SPOT_BIG_BLIND = 1.0
+"""Chips: the least bet of a spot that says no other, so that every size is played as it is written."""
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
-    """The endgame in `config.file` (relative to `base`) with the bet sizes of `config.menu`.
+    """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
-    lossless: every (board, hand) that its owner reaches is a bucket of its own.  Raises `OSError` if the file cannot be
-    read, and `ValueError` for a file, stack or bet size that makes no turn or river endgame.
+    lossless: every (board, hand) that its owner reaches is a bucket of its own.  Bets of a spot are whole chips where
+    its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
+    bet size that makes no endgame.
     """
-    path = base / config.file
-    endgame = read_endgame(path)
-    if not isfinite(config.stack):
-        raise ValueError(f"game.stack = {config.stack} is not allowed: a finite amount is needed")
+    spot = config.file is None
+    endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
     half = endgame.pot_chips / 2
-    if half >= config.stack:
-        raise ValueError(
-            f"{path}: half the pot of {endgame.pot_chips} chips is not below game.stack = {config.stack}: "
-            "raise game.stack, which counts the chips already in the pot"
-        )
+    stack = half + (config.effective_stack or 0) if spot else float(config.stack or FILE_STACK)
+    _check_stack(config, base, half, stack)
+    big_blind = float(config.big_blind or (SPOT_BIG_BLIND if spot else FILE_BIG_BLIND))
+    whole = spot and all(float(chips or 0).is_integer() for chips in (config.pot, config.effective_stack, big_blind))
     streets = _RIVER - endgame.street + 1
+    menu = MenuGame(stack, big_blind, endgame.street, streets, whole_chips=whole)
     rules = BettingRules(
         (half, half),
         (0,) * streets,
-        menu_targets(config.menu, MenuGame(config.stack, BIG_BLIND, endgame.street, streets)),
-        stack=config.stack,
-        minimum_bet=BIG_BLIND,
+        menu_targets(config.menu, menu),
+        stack=stack,
+        minimum_bet=big_blind,
         board_cards=(0, 1, 1)[:streets],
         put_in_before=half,
+        **line_edits(config.menu),
     )
     return Game(
         "holdem-subgame",
         build_tree(rules),
         endgame_cards(endgame.board, endgame.reach, streets),
-        big_blind_chips=BIG_BLIND,
+        big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
     )
+
+
+def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
+    """Board, pot and ranges of a typed spot, and by range how many hands it had that the board blocks.
+
+    Raises `ValueError` naming the key for a board, a range or a pot that is none.
+    """
+    try:
+        board = parse_cards(config.board or "")
+    except ValueError as error:
+        raise ValueError(f"game.board = {config.board!r}: {error}") from None
+    if not 3 <= len(board) <= 5 or len(set(board)) != len(board):
+        raise ValueError(f"game.board = {config.board!r} is not allowed: it must be three to five different cards")
+    hits = (combo_masks() & np.uint64(card_mask(board))) != 0
+    reach, dropped = np.zeros((2, len(hits))), {}
+    for player, name in enumerate(("oop", "ip")):
+        try:
+            weights = read_range(getattr(config.ranges, name))
+        except ValueError as error:
+            raise ValueError(f"game.ranges.{name}: {error}") from None
+        dropped[name] = int((hits & (weights > 0)).sum())
+        reach[player] = np.where(hits, 0.0, weights)
+        if not reach[player].any():
+            raise ValueError(f"game.ranges.{name} has no hand that the board {cards_text(board)} leaves: give one")
+    pot = float(config.pot or 0)
+    endgame = Endgame(len(board) - 2, board, int(pot) if pot.is_integer() else pot, reach)
+    check_endgame(endgame, "game")
+    return endgame, dropped
+
+
+def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -> None:
+    """Raise `ValueError` for a stack that leaves nothing to bet."""
+    key = "stack" if config.file is not None else "effective_stack"
+    if not isfinite(stack):
+        raise ValueError(f"game.{key} = {getattr(config, key)} is not allowed: a finite amount is needed")
+    if half >= stack:
+        raise ValueError(
+            f"{base / str(config.file)}: half the pot of {2 * half:g} chips is not below game.stack = {stack}: "
+            "raise game.stack, which counts the chips already in the pot"
+        )
+
+
+def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
+    """One sentence about hands that the board blocks; None where there are none."""
+    found = [f"{count} of {name}" for name, count in dropped.items() if count]
+    return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(found)}" if found else None

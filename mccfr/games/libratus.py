@@ -132,15 +132,15 @@ def _joint_support(reach: NDArray[np.float64]) -> int:
     return int((mine * disjoint).sum())
 
 
-def _check(endgame: Endgame, path: Path) -> None:
-    """ValueError naming the file and what is wrong with the endgame, if anything is."""
+def check_endgame(endgame: Endgame, source: object) -> None:
+    """ValueError naming the source and what is wrong with the endgame, if anything is."""
     try:
         _check_board(endgame.street, endgame.board)
         if not 0 < endgame.pot_chips < math.inf:
             raise ValueError(f"-pot is {endgame.pot_chips}: a finite number of chips above 0 is needed")
         _check_reach(endgame.board, endgame.reach)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
 
 
 def read_endgame(path: str | os.PathLike[str]) -> Endgame:
@@ -175,7 +175,7 @@ def read_endgame(path: str | os.PathLike[str]) -> Endgame:
     reach = np.empty((2, COMBO_COUNT))
     reach[:, _FILE_TO_COMBO] = listed.reshape(2, COMBO_COUNT) + 0.0  # + 0.0 turns −0.0 into 0
     endgame = Endgame(int(lines["round"]) - 1, board, int(pot) if pot.is_integer() else pot, reach)
-    _check(endgame, file)
+    check_endgame(endgame, file)
     return endgame
 
 
@@ -185,7 +185,7 @@ def write_endgame(path: str | os.PathLike[str], endgame: Endgame) -> None:
     Raises ValueError, before anything is written, if the endgame is one that `read_endgame` would refuse.
     """
     file = Path(path)
-    _check(endgame, file)
+    check_endgame(endgame, file)
     pot = float(endgame.pot_chips)
     listed = endgame.reach[:, _FILE_TO_COMBO].ravel()
     lines = [

@@ -7,9 +7,9 @@ the street (`[game.menu.flop]`), then in `[game.menu]`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import floor, inf
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from mccfr.config.games import Menu, PlayerMenu, StreetMenu
 from mccfr.config.limits import shown
@@ -19,7 +19,7 @@ STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
 """Players by position: an endgame's position 0 acts first, as the big blind does after the flop."""
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|x|bb)?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|%|x|bb|e)?|e")
 _ALL_IN = "allin"
 _Table = Menu | StreetMenu | PlayerMenu
 
@@ -28,19 +28,22 @@ class Size(NamedTuple):
     """A parsed bet size: `0.5p` is Size(0.5, "p"), `300` is Size(300, "")."""
 
     number: float  # inf for all-in
-    unit: str  # "p", "x", "bb", "" for chips, "allin"
+    unit: str  # "p", "x", "bb", "e", "" for chips, "allin"
 
-    def target(self, state: BettingState, big_blind: float) -> float:
+    def target(self, state: BettingState, big_blind: float, stack: float, streets: int) -> float:
         """Amount raised to, over the whole hand, before the limits of the rules.
 
         `0.5p`: the call plus this share of the pot after calling; `3x`: to so many times the last bet; `2.5bb`: to so
         many big blinds; `300`: to so many chips.  The last three count what is put in on this street alone, as one says
-        it at a table; before the flop the blind is a bet.
+        it at a table; before the flop the blind is a bet.  `3e`: the share of the pot that, bet and called three times,
+        puts in the `stack`; `e`: once on each of the `streets` that are left.
         """
         level = state.to_call
         match self.unit:
             case "p":
                 return level + self.number * 2 * level
+            case "e":
+                return level * (stack / level) ** (1 / (self.number or streets))
             case "x":
                 return state.put_in_before + self.number * (level - state.put_in_before)
             case "bb":
@@ -78,6 +81,13 @@ class _Plan(NamedTuple):
     sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last goes on
     limit: float  # bets that are not all-in
     threshold: float | None  # share of the stack above which a size becomes all-in
+    spr: float | None  # pots left behind at or below which it does
+    donk: Sequence[Size] | None  # first bets into who bet last on the street before; None: as others
+
+    def becomes_all_in(self, target: float, stack: float) -> bool:
+        """Whether an amount raised to is taken for the whole stack."""
+        over = self.threshold is not None and target / stack > self.threshold
+        return over or (self.spr is not None and stack - target <= self.spr * 2 * target)
 
 
 def parse_size(text: str, key: str) -> Size:
@@ -85,11 +95,15 @@ def parse_size(text: str, key: str) -> Size:
     if text == _ALL_IN:
         return Size(inf, _ALL_IN)
     match = _SIZE.fullmatch(text)
+    if match and match[0] == "e":
+        return Size(0.0, "e")
     if not match or float(match[1]) <= 0:
         raise ValueError(
-            f"{key}: bet size {shown(text)} is not allowed: it must be a number above 0 with p, x, bb or nothing "
-            "behind it, or 'allin'"
+            f"{key}: bet size {shown(text)} is not allowed: it must be a number above 0 with p, %, x, bb, e or nothing "
+            "behind it, or 'e' or 'allin'"
         )
+    if match[2] == "%":
+        return Size(float(match[1]) / 100, "p")
     if float(match[1]) > MAX_CHIPS:
         raise ValueError(f"{key}: bet size {shown(text)} is not allowed: numbers are at most {MAX_CHIPS:g}")
     return Size(float(match[1]), match[2] or "")
@@ -98,9 +112,10 @@ def parse_size(text: str, key: str) -> Size:
 def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
     """The `raise_targets` of a menu.
 
-    A target is at least a minimum raise, and the nearest whole number of chips if `whole_chips`.  One above
-    `allin_threshold` times the stack becomes all-in; without a threshold, one at or above the stack is dropped in
-    favour of all-in.  At most `max_bets` bets on a street are not all-in; a big blind counts as one.
+    A target is at least a minimum raise, and the nearest whole number of chips over those put in before the street if
+    `whole_chips`.  One above `allin_threshold` times the stack becomes all-in, and one that leaves no more than
+    `allin_spr` pots behind once it is called; with neither, one at or above the stack is dropped.  At most `max_bets`
+    bets on a street are not all-in; a big blind counts as one.
     Raises `ValueError`, of one sentence, for a menu that says nothing sensible on these streets.
     """
     _check(menu, game)
@@ -114,19 +129,43 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
         within = state.bets + (blind_bets if state.street == 0 else 0) < plan.limit
         lowest = state.lowest_raise
         found = set()
-        for size in plan.sizes[min(state.bets, len(plan.sizes) - 1)]:
+        donks = plan.donk is not None and state.called_bet and not state.acted and state.bets == 0
+        for size in plan.donk or () if donks else plan.sizes[min(state.bets, len(plan.sizes) - 1)]:
             if size.unit == _ALL_IN:
                 found.add(stack)
             elif within:
-                target = size.target(state, big_blind)
-                target = max(floor(target + 0.5) if whole_chips else target, lowest)
-                if plan.threshold is not None:
-                    found.add(stack if target / stack > plan.threshold else target)
-                elif target < stack:
+                target, before = size.target(state, big_blind, stack, game.streets - state.street), state.put_in_before
+                target = max(before + floor(target - before + 0.5) if whole_chips else target, lowest)
+                if plan.becomes_all_in(target, stack):
+                    found.add(stack)
+                elif target < stack or plan.threshold is not None:
                     found.add(target)
         return sorted(found)
 
     return targets
+
+
+class LineEdits(TypedDict):
+    """What `BettingRules` take of a menu's lines."""
+
+    added: Mapping[str, Sequence[float]]
+    removed: Mapping[str, Sequence[float]]
+
+
+def line_edits(menu: Menu) -> LineEdits:
+    """The lines that a menu adds and takes away; `ValueError` for one that does not end in a bet."""
+    return {"added": _amounts(menu.add, "add"), "removed": _amounts(menu.remove, "remove")}
+
+
+def _amounts(lines: Sequence[str], key: str) -> dict[str, list[float]]:
+    """The amounts bet after each line, which is written without /."""
+    found: dict[str, list[float]] = {}
+    for line in lines:
+        match = re.fullmatch(r"((?:[cf]|r\d+(?:\.\d+)?)*)r(\d+(?:\.\d+)?)", line.replace("/", ""))
+        if match is None:
+            raise ValueError(f"game.menu.{key}: {shown(line)} is not allowed: a line ends in a bet, as 'cr300'")
+        found.setdefault(match[1], []).append(float(match[2]))
+    return found
 
 
 def check_opening(menu: Menu, rules: BettingRules) -> None:
@@ -165,8 +204,10 @@ def _plan(menu: Menu, street: int, player: str) -> _Plan:
     tables = [table for _, table in _tables(menu, street, player)]
     limit = next((table.max_bets for table in tables if table.max_bets is not None), inf)
     threshold = next((table.allin_threshold for table in tables if table.allin_threshold is not None), None)
+    spr = next((table.allin_spr for table in tables if table.allin_spr is not None), None)
+    donk = next((table.donk for table in tables if table.donk is not None), None)
     sizes = [[parse_size(text, key) for text in texts] for key, texts in _bet_sizes(menu, street, player)]
-    return _Plan(sizes, limit, threshold)
+    return _Plan(sizes, limit, threshold, spr, None if donk is None else [parse_size(text, "donk") for text in donk])
 
 
 def _check(menu: Menu, game: MenuGame) -> None:
@@ -221,12 +262,14 @@ def _check_table(key: str, table: _Table) -> None:
         )
     if table.sizes is not None and not table.sizes:
         raise ValueError(f"{key}.sizes = [] is not allowed: it needs at least one list, for the first bet of a street")
-    for name, texts in (("first", table.first), ("later", table.later)):
+    for name, texts in (("first", table.first), ("later", table.later), ("donk", table.donk)):
         for text in texts or ():
             parse_size(text, f"{key}.{name}")
     for bets, texts in enumerate(table.sizes or ()):
         for text in texts:
             parse_size(text, f"{key}.sizes[{bets}]")
+    if table.allin_spr is not None and not 0 <= table.allin_spr < inf:
+        raise ValueError(f"{key}.allin_spr = {table.allin_spr} is not allowed: it must be at least 0")
     if table.max_bets is not None and table.max_bets < 0:
         raise ValueError(f"{key}.max_bets = {table.max_bets} is not allowed: it must be at least 0")
     if table.allin_threshold is not None and not 0 < table.allin_threshold <= 1:

@@ -15,7 +15,7 @@ from mccfr.cards.small_deck import small_deck
 from mccfr.config.games import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
-from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, menu_targets
+from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets
 from mccfr.games.small_betting import small_rules
 
 Targets = Callable[[BettingState], Sequence[float]]
@@ -48,7 +48,7 @@ def poker(config: PokerGame) -> Game:
     """Limit or no-limit poker on a small deck, by the rules of the ACPC dealer.  `ValueError` for bad parameters."""
     rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
     if menu is not None:
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **line_edits(menu))
         _check_limp(menu, rules)
     else:
         targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from mccfr.config.file import config_from
 from mccfr.config.outside import Kept, guests
 from mccfr.config.solvers import DeepCfrConfig
-from mccfr.games.catalogue import build_game
+from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.game import Game
 from mccfr.policy.replacing import provenance_in
 from mccfr.solvers.deep.asked import Asked
@@ -78,9 +78,11 @@ def write_networks(
     Raises `FileExistsError` where it may not, `ValueError` for parameters that are not finite, and for a game that
     needs files.
     """
-    game, files = asked.game, config_from(documents, "the run's configuration").game.file_keys
+    game, files = asked.game, game_files(config_from(documents, "the run's configuration").game, Path())
     if files:
-        raise ValueError(f"{game.name} is made from files (game.{files[0]}) that networks do not hold: use --tabulate")
+        raise ValueError(
+            f"{game.name} is made from files (game.{next(iter(files))}) that networks do not hold: use --tabulate"
+        )
     arrays = {**_networks(asked), **_seen(game, asked.config)}
     if not np.isfinite(arrays["networks"]).all():
         raise ValueError("the run's networks have parameters that are not finite numbers")

@@ -80,7 +80,6 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
     [
         ({"game": {"name": "leduc", "ante": 1.0}}, {"game": {"name": "leduc"}}, {"ante": 2}),
         ({"game": {"name": "akq", "pot": 2, "bet": 1}}, {"game": {"name": "akq"}}, {"bet": 2}),
-        ({"game": SUBGAME | {"big_blind": 100}}, {"game": SUBGAME}, {"big_blind": 50}),
         (
             {"cluster": {"copies": 2, "directory": "d"}},
             {"cluster": {"directory": "d"}},

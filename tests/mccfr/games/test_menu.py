@@ -335,6 +335,6 @@ def test_menus_are_read_from_toml_tables():
     assert list(again.first) == ["0.5p", "1p", "allin"]  # written out, yet no contradiction of sizes
     holdem_rules(20_000, (50, 100), 0, again)
     with pytest.raises(
-        ValueError, match=r"unknown key 'limp' in game\.menu\.flop; allowed: allin_threshold, big_blind"
+        ValueError, match=r"unknown key 'limp' in game\.menu\.flop; allowed: allin_spr, allin_threshold, big_blind"
     ):
         config_from({"game": {"name": "holdem", "menu": {"flop": {"limp": True}}}}, "test")

@@ -1,0 +1,59 @@
+"""What a spot's `[game]` table is made of before it is checked: ranges out of files, positions by either name."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.limits import shown
+
+SUBGAME = "holdem-subgame"
+_POSITIONS = {"oop": "big_blind", "ip": "button"}
+_FORMER = {"stack": 20_000, "big_blind": 100}
+_MAX_BYTES = 1 << 20
+STREETS = ("preflop", "flop", "turn", "river")
+
+
+def spot_table(table: Any, beside: Sequence[Path]) -> Any:
+    """A `[game]` table with what people write: `oop` and `ip` in menus, ranges as "@FILE" (relative to `beside`).
+
+    Values that were written out as the defaults of a game from a file are left out, so that its identity stays.  Raises
+    `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
+    """
+    if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
+        return table
+    table = dict(table)
+    if "menu" in table:
+        table["menu"] = {key: _positions(key, value) for key, value in table["menu"].items()}
+    if table.get("name") != SUBGAME:
+        return table
+    if "file" in table:
+        table = {key: value for key, value in table.items() if key not in _FORMER or value != _FORMER[key]}
+    if isinstance(table.get("ranges"), Mapping):
+        folder = beside[0] if beside else Path()
+        table["ranges"] = {key: _read(key, value, folder) for key, value in table["ranges"].items()}
+    return table
+
+
+def _positions(street: str, menu: Any) -> Any:
+    """A street's menu, with the names of positions that rules have."""
+    if street not in STREETS or not isinstance(menu, Mapping):
+        return menu
+    for name, other in _POSITIONS.items():
+        if name in menu and other in menu:
+            raise ValueError(f"game.menu.{street}.{name} and {other} are the same position: give one of them")
+    return {_POSITIONS.get(key, key): value for key, value in menu.items()}
+
+
+def _read(key: str, value: Any, folder: Path) -> Any:
+    """A range; where it is "@FILE", what the file says."""
+    if not isinstance(value, str) or not value.strip().startswith("@"):
+        return value
+    path = folder / value.strip()[1:]
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise ValueError(f"game.ranges.{key}: {path} is larger than {_MAX_BYTES} bytes, so no range")
+        return " ".join(data.decode("utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None

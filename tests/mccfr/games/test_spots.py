@@ -1,0 +1,197 @@
+"""Spots that are typed: boards, ranges, stacks, and the sizes that tools have."""
+
+import numpy as np
+import pytest
+
+from abstraction.cards import combo_index, parse_cards
+from abstraction.ranges import parse_range, read_range
+from mccfr.config.file import changed_keys, config_from, load_config
+from mccfr.games.catalogue import build_game
+from mccfr.games.holdem_subgame import dropped_text, spot_endgame
+from mccfr.games.libratus import Endgame, write_endgame
+from mccfr.runs.directory.identity import identity_document
+from mccfr.trees.lines import all_lines
+
+SPOT = {
+    "name": "holdem-subgame",
+    "board": "QsJh2h7c3d",
+    "ranges": {"oop": "AA,KK:0.5", "ip": "QQ,AKs"},
+    "pot": 180,
+    "effective_stack": 910,
+}
+
+
+def config(**keys):
+    return config_from({"game": {**SPOT, **keys}}, "test")
+
+
+def game(tmp_path, **keys):
+    return build_game(config(**keys).game, tmp_path)
+
+
+def lines(made):
+    return set(all_lines(made.tree))
+
+
+def menu(**keys):
+    return {"first": [], "later": [], "allin_spr": 0.0, **keys}
+
+
+def test_a_typed_spot_is_the_one_of_a_file(tmp_path):
+    """Ranges, tree and payoffs are those of a file that a script would write, the stack counted over the whole hand."""
+    reach = np.stack([parse_range("AA,KK:0.5"), parse_range("QQ,AKs")])
+    board = parse_cards(SPOT["board"])
+    reach[:, [combo_index(card, other) for card in board for other in range(52) if other != card]] = 0
+    write_endgame(tmp_path / "spot.txt", Endgame(3, board, 180, reach))
+    sizes = {"first": ["94", "allin"], "later": ["allin"]}
+    document = {"game": {"name": "holdem-subgame", "file": "spot.txt", "stack": 1000, "big_blind": 1, "menu": sizes}}
+    filed = build_game(config_from(document, "test").game, tmp_path)
+    typed = game(tmp_path, menu=sizes)
+    assert all_lines(typed.tree) == all_lines(filed.tree) and "r184" in lines(typed)
+    np.testing.assert_array_equal(typed.cards.reach, filed.cards.reach)
+    np.testing.assert_array_equal(typed.tree.arrays.fixed, filed.tree.arrays.fixed)
+    assert (typed.pot_chips, typed.big_blind_chips) == (180, 1)
+
+
+def test_a_spot_plays_a_bet_as_it_is_written_and_a_file_as_it_always_did(tmp_path):
+    """With a big blind of 100, that of files, a bet of 94 would be played as 100."""
+    bet = menu(first=["52%"])
+    assert "r184" in lines(game(tmp_path, menu=bet))
+    assert "r190" in lines(game(tmp_path, menu=bet, big_blind=100))
+
+
+def test_hands_on_the_board_are_dropped_and_counted():
+    spot = config(ranges={"oop": "QQ,AA", "ip": "7c7d,AKs"})
+    endgame, dropped = spot_endgame(spot.game)
+    assert dropped == {"oop": 3, "ip": 1}
+    assert (endgame.reach > 0).sum(axis=1).tolist() == [9, 4]
+    said = dropped_text(dropped, endgame.board)
+    assert said == "hands that the board QsJh2h7c3d blocks are dropped: 3 of oop, 1 of ip"
+    assert dropped_text({"oop": 0, "ip": 0}, endgame.board) is None
+
+
+def test_ranges_are_texts_files_classes_and_combinations(tmp_path):
+    text = "AA:0.5,AKs,T9o:0.25"
+    whole = parse_range(text)
+    classes = np.zeros((13, 13))
+    classes[0, 0], classes[0, 1], classes[5, 4] = 0.5, 1, 0.25
+    numbers = " ".join(map(str, classes.ravel().tolist()))
+    for given in (text, numbers, classes.ravel().tolist(), whole.tolist(), ",".join(map(str, whole.tolist()))):
+        np.testing.assert_array_equal(read_range(given), whole)
+    (tmp_path / "range.txt").write_text(text.replace(",", ",\n"))
+    (tmp_path / "run.toml").write_text(
+        '[game]\nname = "holdem-subgame"\nboard = "QsJh2h7c3d"\npot = 10\neffective_stack = 20\n'
+        'ranges = {oop = "@range.txt", ip = "QQ"}\n'
+    )
+    loaded = load_config(tmp_path / "run.toml")
+    np.testing.assert_array_equal(read_range(loaded.game.ranges.oop), whole)
+    assert not loaded.game.ranges.oop.startswith("@")  # a run keeps what the file said
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"file": "x.txt"}, "game.file = 'x.txt' is not allowed: it must be left out"),
+        ({"stack": 1000}, "game.stack = 1000.*effective_stack counts chips behind"),
+        ({"stack": 20000}, "game.stack = 20000.*effective_stack counts chips behind"),
+        ({"pot": None}, "game.pot = None"),
+        ({"pot": 0}, "game.pot = 0.*above 0"),
+        ({"effective_stack": -5}, "game.effective_stack = -5.*above 0"),
+        ({"big_blind": 0}, "game.big_blind = 0.*above 0"),
+        ({"ranges": {"oop": "AA"}}, "game.ranges needs the key 'ip'"),
+        ({"ranges": {"oop": "@nowhere", "ip": "AA"}}, "game.ranges.oop = '@nowhere': nowhere cannot be read"),
+        ({"menu": {"flop": {"oop": {}, "big_blind": {}}}}, "flop.oop and big_blind are the same position"),
+    ],
+)
+def test_a_configuration_that_is_no_spot_is_refused(keys, message):
+    with pytest.raises(ValueError, match=message):
+        config(**keys)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"board": "QsJh"}, "game.board = 'QsJh' is not allowed: it must be three to five different cards"),
+        ({"board": "QsJhJh"}, "game.board = 'QsJhJh'"),
+        ({"ranges": {"oop": "AB", "ip": "AA"}}, "game.ranges.oop: range item 'AB' is not known"),
+        ({"ranges": {"oop": "QsJh", "ip": "AA"}}, "game.ranges.oop has no hand that the board QsJh2h7c3d leaves"),
+        ({"ranges": {"oop": [0.5] * 170, "ip": "AA"}}, "game.ranges.oop: 170 numbers are no range"),
+        ({"ranges": {"oop": [2.0] * 169, "ip": "AA"}}, "game.ranges.oop: number 1 is 2: a weight from 0 to 1"),
+        ({"ranges": {"oop": "AsAh", "ip": "AsAd"}}, "leaves no deal"),
+        ({"menu": {"add": ["c"]}}, "game.menu.add: 'c' is not allowed: a line ends in a bet"),
+        ({"menu": {"add": ["r95"]}, "big_blind": 10}, "r95 is no bet after the line ''.*100 to 1000"),
+        ({"menu": {"remove": ["cccr300"]}}, "game.menu.remove: 'cccr300' is no line of the tree"),
+    ],
+)
+def test_a_spot_that_cannot_be_is_refused(tmp_path, keys, message):
+    with pytest.raises(ValueError, match=message):
+        game(tmp_path, **keys)
+
+
+def test_geometric_sizes_put_in_the_stack_on_the_last_street(tmp_path):
+    """Pot 2, three streets, 26 behind: each bet is the pot (1 + 2x)^3 = 27, so 2, 6 and 18 chips."""
+    made = game(tmp_path, board="QsJh2h", pot=2, effective_stack=26, menu=menu(first=["e"]))
+    assert "r3c/r9c/r27" in lines(made) and not any("r4" in line for line in lines(made))
+    twice = game(
+        tmp_path, board="QsJh2h7c", pot=20, effective_stack=80, menu=menu(first=["2e"], river={"first": ["e"]})
+    )
+    assert "r30c/r90" in lines(twice)
+    once = game(tmp_path, pot=20, effective_stack=80, menu=menu(first=["1e"]))
+    assert {"r90"} == {line for line in lines(once) if line.startswith("r") and len(line) == 3}
+
+
+def test_bets_that_leave_little_of_the_pot_behind_are_all_in(tmp_path):
+    sizes = {"first": ["1p"], "later": []}
+    for share, first in ((None, "r150"), (0.0, "r150"), (0.16, "r150"), (0.17, "r200")):
+        made = game(tmp_path, pot=100, effective_stack=150, menu={**sizes, "allin_spr": share})
+        assert [line for line in lines(made) if line.startswith("r") and len(line) == 4] == [first]
+    short = menu(first=["1p"])
+    assert "r90" in lines(game(tmp_path, pot=100, effective_stack=40, menu=short))
+    assert "r90" not in lines(game(tmp_path, pot=100, effective_stack=40, menu={**short, "allin_spr": None}))
+
+
+def test_donk_bets_have_sizes_of_their_own(tmp_path):
+    """Into who bet on the flop the first player may bet a quarter only; after checks, and as second, a half as ever."""
+    sizes = menu(first=["50%"], turn={"oop": {"donk": ["25%"]}}, river={"donk": []})
+    found = lines(game(tmp_path, board="QsJh2h", pot=20, effective_stack=400, menu=sizes))
+    assert "cr20c/r30" in found and "cr20c/r40" not in found
+    assert "cr20c/cr40" in found
+    assert "cc/r20" in found and "r20c/r40" in found  # nobody had bet; he had bet himself
+    assert "cc/cr20c/cr40" in found and "cc/cr20c/r40" not in found
+
+
+def test_single_lines_are_added_and_taken_away(tmp_path):
+    plain = menu(first=["50%"], turn={"first": ["50%", "100%"]})
+    spot = {"board": "QsJh2h7c", "pot": 20, "effective_stack": 400}
+    before = lines(game(tmp_path, **spot, menu=plain))
+    edits = {"add": ["cr33", "cr20c/r25"], "remove": ["r30c/r60", "cr30"]}
+    after = lines(game(tmp_path, **spot, menu={**plain, **edits}))
+    assert {"cr33", "cr33f", "cr33c/", "cr20c/r25"} <= after
+    assert not {line for line in after if line.startswith(("r30c/r60", "cr30"))} and "cr30" in before
+    kept = {line for line in before if not line.startswith(("r30c/r60", "cr30"))}
+    assert kept <= after
+    assert all(line.startswith(("cr33", "cr20c/r25")) for line in after - before)
+
+
+def test_sizes_are_the_players_own(tmp_path):
+    sizes = menu(first=["50%"], river={"oop": {"first": ["33%"]}, "button": {"first": ["75%"]}})
+    found = lines(game(tmp_path, pot=100, effective_stack=400, menu=sizes))
+    assert "r83" in found and "cr125" in found and "r100" not in found
+
+
+def test_chips_are_whole_where_pot_and_stacks_are_and_odd_pots_do_not_matter(tmp_path):
+    sizes = menu(first=["33%"])
+    assert "r150.5" in lines(game(tmp_path, pot=181, effective_stack=910, menu=sizes))  # a bet of 60 over 90.5
+    assert "r4.5650" not in lines(game(tmp_path, pot=5.5, effective_stack=97.5, big_blind=1, menu=sizes))
+    assert any(line.startswith("r4.56") for line in lines(game(tmp_path, pot=5.5, effective_stack=97.5, menu=sizes)))
+
+
+def test_identities_of_games_from_files_are_as_they_were():
+    """Stack and big blind were written out with every default before spots could be typed."""
+    old = {"name": "holdem-subgame", "file": "river.txt", "stack": 20000.0, "big_blind": 100.0}
+    short = config_from({"game": {"name": "holdem-subgame", "file": "river.txt"}}, "test")
+    assert changed_keys(config_from({"game": old}, "test").game) == changed_keys(short.game)
+    from places import RUNS
+
+    document = identity_document(short, RUNS / "games")
+    assert set(document["game"]) == {"name", "files_sha256"}
