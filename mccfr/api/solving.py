@@ -34,7 +34,7 @@ _MEMORY_SHARE = 0.8
 _MOST = 2**62
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
     """A game and what it was made from: its `[game]` table, and what made its buckets."""
 
@@ -202,6 +202,10 @@ class Solver:
             if limit is not None
         ]
         return max(shares)
+
+    def __repr__(self) -> str:
+        done = f"{self.iterations:,} iterations, {self.nodes_touched:,} nodes"
+        return f"<solver {self._algorithm.name} of {self.game.name}: {done}>"
 
     def strategy(self) -> Strategy:
         """The average strategy so far, as arrays."""

@@ -156,17 +156,22 @@ def export(
     A policy beside others of the same card abstraction shares its bucket tables with them (by hard links). Asked for
     --quantise, --purify or --threshold, it says what the policy loses by it to the average as it is, head-to-head.
 
+    DIR may be a policy: it is written as csv, parquet or openspiel.
+
     Example: mccfr export runs/leduc leduc-policy
     """
+    from mccfr.policy import is_policy
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import best_checkpoint
     from mccfr.runs.results.export import ExportOptions, export_run
-    from storage.space import tree_bytes
 
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
+    if is_policy(directory):
+        _export_policy(directory, out, format_name or "policy", replace=replace)
+        return
     run = open_run(directory, abstraction)
     plain = quantise or purify or threshold or tabulate
     format_name = format_name or ("networks" if run.algorithm.averages.keeps_networks and not plain else "policy")
@@ -188,9 +193,27 @@ def export(
             replace=replace,
         )
         written = export_run(run, run.build_game(), out, options, report)
-    click.echo(
-        f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
-    )
+    _tell_written(written, format_name)
+
+
+def _tell_written(written: Path, format_name: str) -> None:
+    from storage.space import tree_bytes
+
+    size = bytes_text(tree_bytes(written))
+    click.echo(f"wrote {written}, {size}{_NEXT.get(format_name, '').format(written)}", err=True)
+
+
+def _export_policy(directory: Path, out: Path, format_name: str, *, replace: bool) -> None:
+    """Write a policy as something else; `click.BadParameter` for an option that is for runs."""
+    from mccfr.policy import Policy
+
+    context = click.get_current_context()
+    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "replace"}):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise click.BadParameter(f"--{option} is for runs, and {directory} is a policy: leave it out")
+    _tell_written(Policy.open(directory).export(out, format=format_name, replace=replace), format_name)
 
 
 _NEXT = {

@@ -12,7 +12,7 @@ from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Game:
     """A game ready for tables, kernels and evaluation.
 
@@ -29,6 +29,9 @@ class Game:
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
     strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
+
+    def __repr__(self) -> str:
+        return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"
 
     @property
     def is_holdem(self) -> bool:

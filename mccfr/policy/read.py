@@ -16,14 +16,17 @@ from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER
 from mccfr.policy.profile import Behaviour, place
 from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
+from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.values import read_values
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.trees.lines import all_lines
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest
 from storage.npy import read_npy
+from storage.outputs import check_output
 
 _MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
 _LINES_FILE = f"{LINES}.json"
@@ -178,6 +181,28 @@ class Policy(Behaviour):
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
         return query(self, line, hand, board)
+
+    def export(self, out: Path, *, format: str = "csv", replace: bool = False) -> Path:  # noqa: A002 - the command's name
+        """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); returns what was written.
+
+        replace  whether an export of another run or solver may be replaced
+
+        Raises `ValueError` for another format, and for one that this game or installation has not; `FileExistsError`
+        where something else is at `out`.
+        """
+        from mccfr.policy.export import LISTS, PROVENANCE, export  # which is above what reads policies
+
+        if format not in LISTS:
+            raise ValueError(f"export format {format!r} is not one of {', '.join(LISTS)}, which a policy is written as")
+        origin = self.meta["provenance"]
+        may = replaceable(PROVENANCE[format], origin.get(RUN_ID), replace=replace)
+        check_output(out := Path(out), may)
+        document = self.meta["game"]
+        export(self.game, document, self.strategy(), TableSet({}), out, format, "", origin, replaceable=may)
+        return out
+
+    def __repr__(self) -> str:
+        return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
         """[buckets] what a player's buckets win at a decision that begins a street (`mccfr.policy.values`)."""

@@ -19,6 +19,8 @@ from mccfr.tables.strategy import Strategy
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 RAW = ("zarr", "hdf5")
 """Of tables as they are: these need no strategy."""
+LISTS = ("csv", "parquet", "openspiel")
+"""Of every infoset and action in a list: these can be made of a policy as well."""
 PROVENANCE: Mapping[str, FindProvenance] = {
     "policy": policy_provenance,
     "csv": csv_provenance,

@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 import pytest
+from commands import call
 from places import RUNS
 
 import mccfr
@@ -178,3 +179,35 @@ def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt, match=r"mccfr\.resume goes on"):
         mccfr.solve({"game": {"name": "kuhn"}, "run": {"workers": 0}}, run=tmp_path / "run", progress=interrupt)
     assert mccfr.Run(tmp_path / "run").status()["state"] == "stopped"
+
+
+def test_a_policy_is_written_as_what_its_run_would_be(tmp_path, capsys):
+    solver = mccfr.solver(mccfr.game("kuhn"), seed=1)
+    solver.run(iterations=500)
+    policy = solver.save(tmp_path / "policy")
+    lines = policy.export(tmp_path / "policy.csv").read_text().splitlines()
+    assert lines[0].startswith("line,street,player,hand") and len(lines) == 1 + 24
+    shares = {tuple(line.split(",")[3:6:2]): float(line.split(",")[6]) for line in lines[1:] if line[0] == ","}
+    asked = policy.query("", hand="K")["actions"]
+    assert [shares["K", one["action"]] for one in asked] == pytest.approx([one["probability"] for one in asked])
+    for form in ("parquet", "openspiel"):
+        assert call(capsys, "export", tmp_path / "policy", tmp_path / form, "--format", form)[0] == 0
+        assert policy.export(tmp_path / form, format=form).exists()  # its own is replaced
+    refused = call(capsys, "export", tmp_path / "policy", tmp_path / "other")
+    assert refused.status == 2 and "'policy' is not one of csv, parquet, openspiel" in refused.err
+    refused = call(capsys, "export", tmp_path / "policy", tmp_path / "other", "--format", "csv", "--purify")
+    assert refused.status == 2 and "--purify is for runs" in refused.err and not (tmp_path / "other").exists()
+    other = mccfr.solver(mccfr.game("kuhn"), seed=2)
+    other.run(iterations=10)
+    with pytest.raises(FileExistsError, match="another"):
+        other.save(tmp_path / "second").export(tmp_path / "parquet", format="parquet")
+
+
+def test_what_a_shell_shows_is_short_and_public(tmp_path):
+    game = mccfr.game("kuhn")
+    solver = mccfr.solver(game, seed=1)
+    solver.run(iterations=10)
+    assert repr(game) == "<game kuhn: 12 infosets>"
+    assert repr(solver) == f"<solver external-sampling of kuhn: 10 iterations, {solver.nodes_touched:,} nodes>"
+    assert repr(solver.save(tmp_path / "policy")) == f"<policy {tmp_path / 'policy'}: kuhn, 12 infosets>"
+    assert dir(mccfr) == sorted([*mccfr.__all__, "play"])
