@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.cards import COMBO_COUNT, RANKS, combo_index, combo_text, parse_cards
+from abstraction.cards import COMBO_COUNT, RANKS, combo_index, combo_table, combo_text, parse_cards
 
 _CLASS = re.compile(f"([{RANKS}])([{RANKS}])([so]?)")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
@@ -135,10 +135,21 @@ def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
         raise ValueError(f"number {int(bad[0]) + 1} is {weights[bad[0]]:g}: a weight from 0 to 1 is needed")
     if len(weights) == COMBO_COUNT:
         return weights
-    found = np.zeros(COMBO_COUNT)
-    for row in range(_SIDE):
-        for column in range(_SIDE):
-            high, low = _SIDE - 1 - min(row, column), _SIDE - 1 - max(row, column)
-            hand = (high, low, "" if row == column else "s" if row < column else "o")
-            found[list(_members(hand))] = weights[row * _SIDE + column]
-    return found
+    return weights[class_of(combo_table())]
+
+
+def class_names() -> list[str]:
+    """Hand classes as the usual square of 13, row by row: AA AKs .. A2s, AKo KK .. 22."""
+    names = []
+    for row, column in np.ndindex(_SIDE, _SIDE):
+        high, low = RANKS[_SIDE - 1 - min(row, column)], RANKS[_SIDE - 1 - max(row, column)]
+        names.append(high + low + ("" if row == column else "s" if row < column else "o"))
+    return names
+
+
+def class_of(hand_cards: NDArray[np.integer]) -> NDArray[np.int64]:
+    """[H] number of each hand's class in `class_names`, of its two cards [H, 2]."""
+    rank = _SIDE - 1 - np.asarray(hand_cards, np.int64) // 4
+    suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
+    high, low = rank.min(axis=1), rank.max(axis=1)
+    return np.where(suited, high * _SIDE + low, low * _SIDE + high)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mccfr.api.records import Evaluation, MatchResult, Progress
     from mccfr.api.running import Run, resume, solve
     from mccfr.api.solving import Solver, game, solver
+    from mccfr.api.spot import spot
     from mccfr.games.game import Game
     from mccfr.policy.read import Policy
     from mccfr.solvers.rules import regret_rule
@@ -41,6 +42,7 @@ __all__ = [
     "resume",
     "solve",
     "solver",
+    "spot",
 ]
 
 _WHERE = {
@@ -60,6 +62,7 @@ _WHERE = {
     "resume": "mccfr.api.running",
     "solve": "mccfr.api.running",
     "solver": "mccfr.api.solving",
+    "spot": "mccfr.api.spot",
 }
 
 

@@ -99,7 +99,7 @@ def solve(
     SIGUSR1 `SystemExit(75)`; `mccfr.resume` goes on.  Raises as the commands do: `ValueError` and `OSError` of one
     sentence, `RuntimeError` where a worker died.
     """
-    _require_main_thread()
+    require_main_thread()
     if isinstance(config, Mapping):
         if run is None:
             raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
@@ -115,9 +115,9 @@ def solve(
     settings = config_from(document, source, (base,))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-    reporter = _CallbackReporter(progress)
+    reporter = CallbackReporter(progress)
     terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
-    return _trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
+    return trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
 
 
 def resume(
@@ -136,12 +136,12 @@ def resume(
 
     abstraction  where the run's card abstraction lies, if it was moved; of a `Run`, it is known
     """
-    _require_main_thread()
+    require_main_thread()
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
-    terms = Terms(_CallbackReporter(progress), force=force, replace=replace)
-    return _trained(*prepare_run(opened, terms), terms)
+    terms = Terms(CallbackReporter(progress), force=force, replace=replace)
+    return trained(*prepare_run(opened, terms), terms)
 
 
 def path_of(run: "Pathlike | Run") -> Path:
@@ -154,12 +154,14 @@ def place_of(run: object) -> Path | None:
     return run.abstraction if isinstance(run, Run) else None
 
 
-def _require_main_thread() -> None:
+def require_main_thread() -> None:
+    """Raise `ValueError` in other threads."""
     if threading.current_thread() is not threading.main_thread():
         raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
 
 
-def _trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+    """Train a run to its limits and export it; raises as `solve`."""
     outcome, exported = train_and_export(opened, made, terms.reporter, force=terms.force)
     if exported is not None:
         terms.reporter.message(f"exported to {exported}")
@@ -171,7 +173,7 @@ def _trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
     return Run(opened.directory, abstraction=opened.abstraction_path)
 
 
-class _CallbackReporter:
+class CallbackReporter:
     """What a run has to tell, as texts for a function; counters once every ten seconds."""
 
     _SECONDS = 10.0

@@ -57,3 +57,40 @@ def _read(key: str, value: Any, folder: Path) -> Any:
         return " ".join(data.decode("utf-8").split())
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
+
+
+MOST_ITERATIONS = 5_000
+"""Of a spot that is solved to a share of the pot, if that is not reached before."""
+
+
+def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
+    """A configuration that solves a spot to a share of the pot: full width in float32, measured more rarely as it goes.
+
+    game  of `[game]`, but for its name; keys that are None are left out
+    """
+    points, at = [], 10
+    while at < MOST_ITERATIONS:
+        points.append(at)
+        at += max(10, at // 5)
+    run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": to}
+    return {
+        "game": {"name": SUBGAME, **{key: value for key, value in game.items() if value is not None}},
+        "solver": {"algorithm": "cfr", "variant": "dcfr", "dtype": "float32"},
+        "run": run if seconds is None else {**run, "seconds": seconds},
+        "evaluation": {"at_iterations": points, "every_checkpoint": False},
+    }
+
+
+def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
+    """A menu from sizes as people write them: streets apart by "/", the last goes on, and sizes of one by commas.
+
+    first_street  of the spot: 1 the flop.  Raises `ValueError` for more streets than there are.
+    """
+    names, menu = STREETS[first_street:], dict[str, Any]()
+    for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):
+        given = [[size.strip() for size in part.split(",") if size.strip()] for part in text.split("/")]
+        if len(given) > len(names):
+            raise ValueError(f"{option} = {shown(text)} has {len(given)} streets, where the spot has {len(names)}")
+        for number, name in enumerate(names):
+            menu.setdefault(name, {})[key] = given[min(number, len(given) - 1)]
+    return menu

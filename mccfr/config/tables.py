@@ -94,6 +94,7 @@ class RunSettings(Table, frozen=True):
     nodes: int | None = None
     iterations: int | None = None
     seconds: float | None = None
+    exploitability_pot: float | None = None  # share of the pot at the root: stop when an evaluation finds no more
     checkpoint_seconds: float = 600.0
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
@@ -109,6 +110,8 @@ class RunSettings(Table, frozen=True):
             ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
             *((key, _at_least(getattr(self, key), bound), f"at least {bound}") for key, bound in least.items()),
             ("seconds", _at_least(self.seconds, 0) and self.seconds != inf, "at least 0"),
+            ("exploitability_pot", 0 < (self.exploitability_pot or 1) < inf, "above 0"),
+            ("exploitability_pot", self.exploitability_pot != 0, "above 0"),
             ("checkpoint_seconds", self.checkpoint_seconds > 0, "above 0"),
         ]
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, RANKS
+from abstraction.ranges import class_names, class_of
 
 _RANKS = len(RANKS)
 _WIDTH = 13
@@ -45,14 +46,5 @@ def make_grid(hand_cards: npt.NDArray[np.integer], names: Sequence[str]) -> Grid
 
 
 def _square(hand_cards: npt.NDArray[np.integer]) -> Grid:
-    rank = _RANKS - 1 - np.asarray(hand_cards, np.int64) // 4  # aces are row and column 0
-    suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
-    high, low = rank.min(axis=1), rank.max(axis=1)
-    row, column = np.where(suited, high, low), np.where(suited, low, high)
     places = [divmod(cell, _RANKS) for cell in range(_RANKS**2)]
-    return Grid(_RANKS, _RANKS, [_class_name(*place) for place in places], places, row * _RANKS + column)
-
-
-def _class_name(row: int, column: int) -> str:
-    high, low = RANKS[_RANKS - 1 - min(row, column)], RANKS[_RANKS - 1 - max(row, column)]
-    return high + low + ("" if row == column else "s" if row < column else "o")
+    return Grid(_RANKS, _RANKS, class_names(), places, class_of(hand_cards))

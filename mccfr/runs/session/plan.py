@@ -112,7 +112,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         **_strata(config, game, layout),
         **_turns(config, game, layout, expected, tried),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
-        **_memory(config, game, layout),
+        **planned_memory(config, game, layout),
         "checkpoint_bytes": layout.nbytes,  # before compression
         "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
@@ -255,7 +255,7 @@ def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
+def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     """Memory by what it is for, and in all.
 
     A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where

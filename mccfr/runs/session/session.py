@@ -74,6 +74,7 @@ class Session:
         self._ending_since: float | None = None  # when the workers were first to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
+        self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
         self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
         self._training = False
@@ -166,6 +167,8 @@ class Session:
         if restored is not None and restored.state.get("measured"):
             asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
             self._unmeasured = bool(asked) and not self._evaluated(self._meter.origin)
+        if restored is not None and self._evaluated(self._meter.origin):
+            self._near_enough = self._is_near_enough(self._evaluation or {})
         return states
 
     def _loop(self, pool: Pool) -> Outcome:
@@ -203,6 +206,7 @@ class Session:
         return not self._training and (
             self._signals.number is not None
             or time_up
+            or self._near_enough
             or bool(pool.losses())
             or self._events.limit_reached(Totals(*pool.totals()))
         )
@@ -294,9 +298,15 @@ class Session:
         pool.pause()
 
     def _interrupted(self) -> bool:
-        """Whether the workers must rest for good: a signal, or the session's time is up."""
+        """Whether the workers must rest for good: a signal, the session's time is up, or the strategy near enough."""
         limit = self._settings.seconds
-        return self._signals.number is not None or (limit is not None and self._clock.seconds >= limit)
+        time_up = limit is not None and self._clock.seconds >= limit
+        return self._signals.number is not None or time_up or self._near_enough
+
+    def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
+        """Whether an evaluation finds as little exploitability as is asked for."""
+        share, found = self._settings.exploitability_pot, record.get("exploitability_chips")
+        return share is not None and found is not None and found <= share * self._game.pot_chips
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
@@ -338,6 +348,7 @@ class Session:
             arrays = room.arrays
         for record in self._save(pool, arrays, now, stop):
             self._evaluation, self._evaluated_now = record, True
+            self._near_enough = self._near_enough or self._is_near_enough(record)
             self._reporter.evaluation(record)
 
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:

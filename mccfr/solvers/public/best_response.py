@@ -86,14 +86,43 @@ def values(
     listed cards.
     """
 
+    public, walk = _walk(game, strategy, public, threads)
+    return np.array([walk.values(player) for player in players]) / public.joint_weight
+
+
+def hand_values(
+    game: Game, strategy: Strategy, threads: int = 1
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], tuple[float, float]]:
+    """Counterfactual values of both players' hands [2, H], and of who acts first after each of his actions [A, H].
+
+    Chips times the weight of the other's hands that they meet, both following `strategy`; and what each gains, chips a
+    deal, by a best response in its place.
+    """
+    public, walk = _walk(game, strategy, None, threads)
+    trees, first, gains = public.trees, int(game.tree.arrays.player[0]), []
+    hands = public.reach.shape[1]
+    value, action = np.zeros((2, hands)), np.zeros((int(trees.actions[0]), hands))
+    for player in range(2):
+        found = walk.values(player)
+        gains.append(float(found[RESPOND] - found[FOLLOW]) / public.joint_weight)
+        value[player] = walk.root.by_hand.value[0, FOLLOW]
+        if player == first:
+            own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
+            top = int(walk.root.member_first[0]) + int(trees.child[0])
+            action[:, own] = walk.root.value[FOLLOW, top : top + len(action), : len(own)]
+    return value, action, (gains[0], gains[1])
+
+
+def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> tuple[PublicTree, Walk]:
+    """The public tree with the strategy on it."""
+
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
         """Slots first, as in training; made out of what is stored, so that there are no others in memory."""
         return whole_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
-    walk = Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
-    return np.array([walk.values(player) for player in players]) / public.joint_weight
+    return public, Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:

@@ -168,7 +168,7 @@ def test_tables_that_find_no_room_are_refused(monkeypatch):
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     """The second progress line of a run that would go on for ever sends Ctrl-C."""
-    monkeypatch.setattr("mccfr.api.running._CallbackReporter._SECONDS", 0.0)
+    monkeypatch.setattr("mccfr.api.running.CallbackReporter._SECONDS", 0.0)
     sent = []
 
     def interrupt(told):

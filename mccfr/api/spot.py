@@ -1,0 +1,46 @@
+"""A spot of hold'em, from ranges, board, pot and stacks to its answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr.api.records import Pathlike, plain
+from mccfr.api.running import CallbackReporter, require_main_thread, trained
+from mccfr.runs.session.spot import Asked, start_spot
+from mccfr.runs.session.start import Terms
+
+
+def spot(
+    *,
+    board: str,
+    oop: str | Sequence[float],
+    ip: str | Sequence[float],
+    pot: float,
+    stack: float,
+    bets: str = "0.5p",
+    raises: str = "0.5p",
+    menu: Mapping[str, Any] | None = None,
+    to: float = 0.003,
+    run: Pathlike | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> dict[str, Any]:
+    """Solve a spot as `mccfr spot` does, and say what it says with --json.
+
+    board         "QsJh2h": three to five cards
+    oop, ip       ranges of who acts first and last: a text, "@FILE", 169 or 1,326 numbers
+    pot, stack    chips in the pot, and those that each has behind
+    bets, raises  sizes, streets apart by "/": "0.33p,0.75p/0.5p"
+    menu          keys of `[game.menu]` beside them
+    to            stop at this share of the pot
+    run           run directory; None: runs/spot-BOARD-..., one for each spot, so that asking again goes on
+    """
+    require_main_thread()
+    reporter = CallbackReporter(progress)
+    given = {"board": board, "ranges": {"oop": plain(oop), "ip": plain(ip)}, "pot": pot, "effective_stack": stack}
+    asked = Asked(bets, raises, to, workers, plain(menu or {}), None if run is None else Path(run))
+    terms = Terms(reporter, force=force)
+    started = start_spot(given, asked, terms)
+    trained(started.run, started.game, terms)
+    return started.answer()

@@ -1,0 +1,142 @@
+"""The command that solves a spot of hold'em from ranges, board, pot and stacks."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.options import Duration, bytes_text, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.progress import reporter
+
+_AS_A_RULE = 200  # iterations
+_NAMES = "out of position", "in position"
+
+
+class Share(click.ParamType[float]):
+    """A share of something: 0.3%, or 0.003."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share; fails with what is allowed."""
+        from mccfr.config.limits import shown
+
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
+        share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
+        if not 0 < share <= 1:
+            raise click.BadParameter(f"{shown(value)} is no share above 0, such as 0.3% or 0.003", ctx, param)
+        return share
+
+
+@click.command()
+@click.argument("board")
+@click.option(
+    "--oop", metavar="RANGE", required=True, help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers."
+)
+@click.option("--ip", metavar="RANGE", required=True, help="Of who acts last.")
+@click.option("--pot", metavar="CHIPS", type=float, required=True, help="Chips in the pot.")
+@click.option("--stack", metavar="CHIPS", type=float, required=True, help="Chips that each has behind.")
+@click.option("--bets", metavar="SIZES", default="0.5p", show_default=True, help="Of first bets, streets apart by /.")
+@click.option("--raises", metavar="SIZES", default="0.5p", show_default=True, help="Of raises: 0.45p, 3x, 2e, allin.")
+@click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
+@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
+@click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
+@click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
+@click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
+@click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
+@click.option("--run", "directory", type=path_type, help="Run directory; default: one of the spot's own in runs/.")
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
+@force_option
+@json_option
+def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool, force: bool, **options: Any) -> None:
+    """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
+
+    Stops at a share of the pot, and keeps a run, which goes on where it stands when the same is asked again, and
+    which view, query, export and resume take. Sizes: 0.5p or 50% of the pot, 3x, 2.5bb, 300 chips, e, 2e, allin;
+    several by commas, streets by "/", the last goes on. EV counts the pot, as players do.
+
+    Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
+    """
+    from mccfr.runs.session.spot import Asked, start_spot
+    from mccfr.runs.session.start import Terms
+    from mccfr.runs.session.train_and_export import train_and_export
+
+    lines = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
+    extra = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in lines.items() if value}}
+    if (donk := options.pop("donk")) is not None:
+        extra["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
+    menu = {key: value for key, value in extra.items() if value is not None}
+    game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
+    game["big_blind"] = options.pop("big_blind")
+    with reporter() as report:
+        started = start_spot(game, Asked(menu=menu, **options), Terms(report, force=force))
+        report.message(_beginning(started, options["to"]))
+        outcome, _ = train_and_export(started.run, started.game, report, force=force)
+        if outcome.signal is not None:
+            report.message(f"stopped by signal {outcome.signal}; continue with: mccfr resume {started.run.directory}")
+            raise click.exceptions.Exit(75)
+        report.phase("what hands are worth")
+        answer = started.answer()
+    if as_json:
+        print_json(answer)
+        return
+    click.echo(_text(answer))
+
+
+def _beginning(started: Any, to: float) -> str:
+    """What is about to be done, and what it takes."""
+    game, each = started.game, started.seconds_an_iteration
+    return (
+        f"{started.run.directory}: {int(game.infosets.sum()):,} infosets, "
+        f"{bytes_text(started.memory_bytes)} of memory; "
+        f"about {duration_text(each)} an iteration, and {duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is "
+        f"what {to:.2%} of the pot takes as a rule"
+    )
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """The answer for people."""
+    lines = [
+        f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
+        f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
+        "",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}",
+    ]
+    for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
+        lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
+    for key, title in (("actions", "first, out of position"), ("ip_actions", "then, in position after a check")):
+        if answer[key]:
+            lines += ["", f"{title}: " + ", ".join(_action(one) for one in answer[key])]
+    for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
+        lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
+    return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
+
+
+def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:
+    heads = "".join(f"{action:>10}" for action in actions)
+    lines = [f"{name:18}{'of range':>9}{'equity':>9}{'EV':>10}{'EQR':>8}{heads}"]
+    for one in classes:
+        told = "".join(_number(share, "10.1%") for share in one["frequencies"])
+        worth = f"{one['equity']:9.1%}{one['ev_chips']:10.2f}{_number(one['eqr'], '8.3f')}"
+        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{told}")
+    return lines
+
+
+def _number(value: float | None, form: str) -> str:
+    """A number, or a dash of the same width."""
+    return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
+
+
+def _name(action: Mapping[str, Any]) -> str:
+    return "check" if action["bet_chips"] is None else f"bet {action['bet_chips']:g}"
+
+
+def _action(action: Mapping[str, Any]) -> str:
+    ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips']:.2f})"
+    return f"{_name(action)} {_number(action['frequency'], '.1%').strip()}{ev}"
+
+
+COMMANDS = (spot,)

@@ -1,0 +1,140 @@
+"""What a solved spot says: what each player does first, and what hands are worth, the pot included."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.ranges import class_names, class_of
+from mccfr.cards.dealt import DealtCards
+from mccfr.games.game import Game
+from mccfr.play.run_outs import run_outs, win_minus_lose
+from mccfr.policy.profile import Profile
+from mccfr.runs.directory.run import Run
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.solvers.public.best_response import hand_values
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import to_chips
+
+POSITIONS = "oop", "ip"
+_MOST_RUN_OUTS = 10_000  # more than follow a flop, so that all are walked
+_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
+_DIGITS = 6
+
+Floats = npt.NDArray[np.float64]
+
+
+def spot_answer(run: Run, threads: int) -> dict[str, Any]:
+    """What the newest checkpoint of a spot's run says; docs/files.md lists the fields.
+
+    A hand counts with its weight times that of the other's hands which it may meet.
+    """
+    found = open_target(Reference(run.directory))
+    game, profile = found.game, Profile(found.game, found.strategy)
+    dealing, half = game.cards.at_table(), game.pot_chips / 2
+    value, action, gains = hand_values(game, found.strategy, threads)
+    reach = dealing.reach.astype(np.float64)
+    met = np.stack([_met(dealing, reach, player) for player in range(2)])
+    equity = np.stack([_equity(dealing, reach[1 - player], met[player]) for player in range(2)])
+    ev, ev_action = _ratio(value, met) + half, _ratio(action, met[0]) + half
+    weight, played = reach * met, _played(profile, dealing, 0, 0)
+    shares = [_mean(weight[player], equity[player]) for player in range(2)]
+    worth = [_mean(weight[player], ev[player]) for player in range(2)]
+    answer: dict[str, Any] = {
+        "board": run.config.game.board,  # type: ignore[attr-defined]
+        "pot_chips": game.pot_chips,
+        "equity": shares,
+        "ev_chips": worth,
+        "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
+        "exploitability_chips": round(sum(gains) / 2, _DIGITS),
+        "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
+        "iterations": found.counts["iterations"],
+        "actions": _actions(game, 0, weight[0], played, ev_action),
+        "ip_actions": [],
+        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equity[0], ev[0], played)},
+    }
+    labels = _labels(game, 0)
+    after = int(game.tree.arrays.first[0]) + labels.index("c")
+    answered = np.zeros((0, dealing.hand_count))
+    if game.tree.arrays.kind[after] == DECISION:
+        answered = _played(profile, dealing, after, 1)
+        left = np.stack([reach[0] * played[labels.index("c")], reach[1]])
+        answer["ip_actions"] = _actions(game, after, left[1] * _met(dealing, left, 1), answered, None)
+    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equity[1], ev[1], answered)
+    return answer
+
+
+def _labels(game: Game, node: int) -> list[str]:
+    return [game.tree.label[child] for child in game.tree.children(node)]
+
+
+def _met(dealing: DealtCards, reach: Floats, player: int) -> Floats:
+    """[H] weight of the other's hands that each hand of a player's range meets; 0 where it is a rounding error."""
+    found = np.where(reach[player] > 0, dealing.disjoint_weight(reach[1 - player]), 0.0)
+    return np.where(found > _LEAST_MET * reach[1 - player].sum(), found, 0.0)
+
+
+def _equity(dealing: DealtCards, other: Floats, met: Floats) -> Floats:
+    """[H] share of the pot that each hand wins at showdowns over all boards to come; NaN where it meets nothing."""
+    board = dealing.read_board(0, "")
+    found = run_outs(dealing, 0, board, (), _MOST_RUN_OUTS, np.random.default_rng(0))
+    return 0.5 + 0.5 * _ratio(win_minus_lose(dealing, found, other), met)
+
+
+def _ratio(values: Floats, met: Floats) -> Floats:
+    return np.where(met > 0, values / np.where(met > 0, met, 1), np.nan)
+
+
+def _mean(weight: Floats, values: Floats) -> float | None:
+    """The mean of what is known, rounded; None without any."""
+    known = (weight > 0) & ~np.isnan(values)
+    total = float(weight[known].sum())
+    return round(float(weight[known] @ values[known]) / total, _DIGITS) if total > 0 else None
+
+
+def _realised(ev: float | None, equity: float | None, pot: float) -> float | None:
+    """EV as a multiple of the share of the pot that equity stands for; None where that is nothing."""
+    return round(ev / (equity * pot), _DIGITS) if equity and ev is not None else None
+
+
+def _played(profile: Profile, dealing: DealtCards, node: int, player: int) -> Floats:
+    """[A, H] probability of each action at a decision of the first street."""
+    buckets = dealing.bucket_row(0, player, dealing.read_board(0, ""))
+    return profile.rows(node, buckets)[0].T
+
+
+def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats | None) -> list[dict[str, Any]]:
+    """Each action of a decision with its frequency and what it is worth."""
+    return [
+        {
+            "action": action,
+            "bet_chips": chips - game.pot_chips / 2 if action.startswith("r") else None,
+            "frequency": _mean(weight, played[number]),
+            "ev_chips": None if ev is None else _mean(weight * played[number], ev[number]),
+        }
+        for number, (action, chips) in enumerate(zip(_labels(game, node), to_chips(game.tree, node), strict=True))
+    ]
+
+
+def _classes(
+    dealing: DealtCards, pot: float, weight: Floats, equity: Floats, ev: Floats, played: Floats
+) -> list[dict[str, Any]]:
+    """Classes of a range, the most valuable first: what part of it they are, what they are worth, what they do."""
+    own, total, found = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
+    for number, name in enumerate(class_names()):
+        here = np.where(own == number, weight, 0.0)
+        share = _mean(here, equity)
+        worth = _mean(here, ev)
+        if share is None or worth is None:
+            continue
+        found.append(
+            {
+                "class": name,
+                "share": round(float(here.sum()) / total, _DIGITS),
+                "equity": share,
+                "ev_chips": worth,
+                "eqr": _realised(worth, share, pot),
+                "frequencies": [_mean(here, row) for row in played],
+            }
+        )
+    return sorted(found, key=lambda one: -one["ev_chips"])

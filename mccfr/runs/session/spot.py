@@ -1,0 +1,106 @@
+"""How the run of a spot begins, and what comes of it."""
+
+import dataclasses
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from mccfr.config.file import config_from, override, parse_override
+from mccfr.config.spot import spot_document, spot_menu
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import dropped_text, spot_endgame
+from mccfr.runs.directory.identity import identity_document
+from mccfr.runs.directory.run import Run
+from mccfr.runs.results.spot import spot_answer
+from mccfr.runs.session.plan import planned_layout, planned_memory, room_problem
+from mccfr.runs.session.start import Terms, start_run
+from mccfr.tables.layout import TableLayout
+from storage.manifest import content_hash
+from storage.threads import available_threads
+
+_NAME_DIGITS = 6
+_BYTES_PER_SECOND = 1.5e9  # of tables that a thread walks: 1.25 s for the 1.9 GB of a two-tone flop
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a spot beside board, ranges, pot and stacks.
+
+    bets, raises  as `spot_menu` takes them
+    to            share of the pot that ends the run
+    workers       threads; None: as many as there are processors
+    menu          further keys of `[game.menu]`
+    directory     of the run; None: one of its own for each spot, in runs/
+    overrides     "table.key=value" of the configuration
+    seconds       of training at most
+    """
+
+    bets: str
+    raises: str
+    to: float
+    workers: int | None = None
+    menu: Mapping[str, Any] | None = None
+    directory: Path | None = None
+    overrides: Sequence[str] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SpotRun:
+    """A spot's run that is to be trained."""
+
+    run: Run
+    game: Game
+    memory_bytes: int
+    seconds_an_iteration: float
+    began: float
+
+    def answer(self) -> dict[str, Any]:
+        """As `spot_answer`, with the place of the run, its memory, and the seconds since it began."""
+        found = spot_answer(self.run, max(1, self.run.config.run.workers))
+        seconds = round(time.monotonic() - self.began, 3)
+        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(self.run.directory)}
+
+
+def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
+    """The run of a spot, made or opened; says which hands are dropped, and what it takes.
+
+    game  keys of `[game]`: board, ranges, pot and effective_stack
+
+    Raises as `start_run`.
+    """
+    began = time.monotonic()
+    cards = len(str(game["board"]).strip()) // 2
+    menu = {**spot_menu(asked.bets, asked.raises, min(max(cards - 2, 1), 3)), **(asked.menu or {})}
+    workers = available_threads() if asked.workers is None else asked.workers
+    document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
+    for text in asked.overrides:
+        override(document, *parse_override(text), f"--set {text}")
+    config = config_from(document, "the spot", (Path(),))
+    endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
+    if (sentence := dropped_text(dropped, endgame.board)) is not None:
+        terms.reporter.message(sentence)
+    mark = content_hash(identity_document(config, Path()))[:_NAME_DIGITS]
+    board = re.sub(r"\W", "", str(game["board"]))
+    directory = asked.directory or Path("runs") / f"spot-{board}-{mark}"
+    run, made = start_run(config, Path(), directory, dataclasses.replace(terms, room=_room_problem))
+    layout = run.layout(made)
+    seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
+    return SpotRun(run, made, planned_memory(run.config, made, layout)["memory_bytes"], seconds, began)
+
+
+def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+    """As `room_problem`, with what makes a spot smaller."""
+    problem = room_problem(config, game, layout, directory)
+    if problem is None:
+        return None
+    narrow = replace(config, solver=replace(config.solver, dtype="int16"))
+    fits = room_problem(narrow, game, planned_layout(narrow, game), directory) is None
+    less = " (cells of 16 bits fit: --set solver.dtype=int16)" if fits else ""
+    return f"{problem}; make it coarser: fewer sizes in --bets and --raises, or narrower ranges{less}"

@@ -1,0 +1,144 @@
+"""`mccfr spot`: from two ranges to what each player does, and what hands are worth."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mccfr
+from abstraction.cards import parse_cards
+from abstraction.evaluator import strength
+from mccfr.cli import main
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session import spot as session
+from mccfr.runs.session.spot import Asked, start_spot
+from mccfr.runs.session.start import Terms
+
+RIVER = (
+    "QsJh2h7c3d",
+    "--oop",
+    "TT+,AQs+",
+    "--ip",
+    "77+,ATs+,KQs,87s",
+    "--pot",
+    "180",
+    "--stack",
+    "910",
+    "--workers",
+    "0",
+)
+"""What the tests ask: a spot of the river, solved in a second."""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def ask(capsys, *arguments, code=0):
+    with pytest.raises(SystemExit) as ended:
+        main(["spot", *arguments])
+    assert ended.value.code == code
+    return capsys.readouterr()
+
+
+def answer(capsys, *arguments):
+    return json.loads(ask(capsys, *arguments, "--json").out)
+
+
+def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
+    found = answer(capsys, *RIVER, "--to", "1%", "--run", "there")
+    assert found["exploitability_chips"] <= 1.8 and found["exploitability_pot"] <= 0.01
+    assert found["board"] == "QsJh2h7c3d" and found["pot_chips"] == 180 and found["run"] == "there"
+    assert sum(found["ev_chips"]) == pytest.approx(180, abs=1e-4) and sum(found["equity"]) == pytest.approx(1)
+    again = answer(capsys, *RIVER, "--to", "1%", "--run", "there")
+    assert {**again, "seconds": 0} == {**found, "seconds": 0}
+    closer = answer(capsys, *RIVER, "--to", "0.1%", "--run", "there")
+    assert closer["iterations"] > found["iterations"] and closer["exploitability_pot"] <= 0.001
+    checked = mccfr.evaluate("there", "exact")
+    assert checked.exploitability_chips == pytest.approx(closer["exploitability_chips"], abs=1e-5)
+    assert checked.value_chips + 90 == pytest.approx(closer["ev_chips"][0], abs=1e-4)
+
+
+def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_range(capsys):
+    found = answer(capsys, *RIVER, "--bets", "0.5p,1p", "--to", "0.3%")
+    assert [one["action"] for one in found["actions"]] == ["c", "r180", "r270"]
+    assert [one["bet_chips"] for one in found["actions"]] == [None, 90, 180]
+    for key in ("actions", "ip_actions"):
+        assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
+    mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
+    assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    for player, name in enumerate(("oop", "ip")):
+        classes = found["classes"][name]
+        assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
+        for key in ("equity", "ev_chips"):
+            mean = sum(one["share"] * one[key] for one in classes)
+            assert mean == pytest.approx(found[key][player], abs=1e-3)
+    assert {one["class"] for one in found["classes"]["oop"]} == {"AA", "KK", "QQ", "JJ", "TT", "AKs", "AQs"}
+
+
+@pytest.mark.parametrize(("board", "equity"), [("QsJh2h7c3d", 1.0), ("AsKdKh7c3d", 0.0)])
+def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
+    given = [board, "--oop", "QQ", "--ip", "KK:0.5" if equity == 0 else "99", "--pot", "100", "--stack", "50"]
+    found = answer(capsys, *given, "--bets", "", "--raises", "", "--workers", "0")
+    assert found["equity"] == [equity, 1 - equity]
+    assert found["ev_chips"] == pytest.approx([100 * equity, 100 * (1 - equity)])
+    assert found["eqr"][0 if equity else 1] == pytest.approx(1)
+
+
+def test_equity_is_that_of_all_run_outs(capsys):
+    """Sixes against ace-king on a flop: each pair of hands on each of the 990 pairs of cards to come."""
+    found = answer(
+        capsys, "Ah7c2d", "--oop", "6c6d", "--ip", "AsKs", "--pot", "10", "--stack", "10", "--bets", "", "--raises", "",
+        "--workers", "0",
+    )  # fmt: skip
+    sixes, other, flop = parse_cards("6c6d"), parse_cards("AsKs"), parse_cards("Ah7c2d")
+    left = [card for card in range(52) if card not in (*sixes, *other, *flop)]
+    won = [
+        np.sign(strength([*sixes, *flop, one, two]) - strength([*other, *flop, one, two]))
+        for number, one in enumerate(left)
+        for two in left[:number]
+    ]
+    assert found["equity"][0] == pytest.approx((1 + np.mean(won)) / 2, abs=1e-6)
+
+
+def test_the_answer_for_people_and_what_is_said_before(capsys):
+    said = ask(capsys, *RIVER, "--to", "0.5%")
+    assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
+    assert "of memory" in said.err and "0.50% of the pot" in said.err and "exploitability" in said.err
+    assert "first, out of position: check" in said.out and "then, in position after a check: check" in said.out
+    assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
+
+
+def test_the_same_in_python(capsys):
+    asked = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910}
+    told = []
+    found = mccfr.spot(**asked, to=0.005, run="python", workers=0, progress=told.append)
+    command = answer(capsys, *RIVER, "--to", "0.5%", "--run", "command")
+    known = {"seconds": 0, "run": ""}
+    assert {**found, **known} == {**command, **known}
+    assert any("dropped" in str(each) for each in told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--to", "0"), "no share above 0"),
+        (("--bets", "1p/1p"), "bets = '1p/1p' has 2 streets, where the spot has 1"),
+        (("--bets", "xp"), "xp"),
+        (("--oop", "AB"), "game.ranges.oop: range item 'AB' is not known"),
+        (("--oop", "@nowhere"), "nowhere cannot be read"),
+        (("--pot", "0"), "game.pot = 0"),
+    ],
+)
+def test_what_is_no_spot_is_refused(capsys, arguments, sentence):
+    assert sentence in " ".join(ask(capsys, *RIVER, *arguments, code=2).err.replace("│", " ").split())
+
+
+def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
+    monkeypatch.setattr(
+        session, "room_problem", lambda config, *_: None if config.solver.dtype == "int16" else "memory is short"
+    )
+    game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 10, "effective_stack": 20}
+    with pytest.raises(ValueError, match=r"fewer sizes in --bets .* narrower ranges .*solver\.dtype=int16"):
+        start_spot(game, Asked("1p", "1p", 0.003, 0), Terms(Silent()))
