@@ -6,20 +6,21 @@ A `flock` belongs to the open file and is freed by the kernel when its holder di
 import errno
 import fcntl
 import os
+import socket
 import time
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 _TRIES, _TRY_SECONDS = 5, 0.01
-_NOTE_BYTES = 4096  # of the file: process id, and what its process does
+_NOTE_BYTES = 4096  # of the file: who holds it, and what that does
 
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
 class RunLock:
-    """An exclusive lock on a file, for use in a `with` statement; the file stays and holds the holder's process id.
+    """An exclusive lock on a file, for use in a `with` statement; the file stays and names its holder (`Holder`).
 
     A forked child gives its copy up at once, so that orphaned children cannot keep the lock of a killed parent.
     """
@@ -49,27 +50,27 @@ class RunLock:
         try:
             _lock_patiently(descriptor)
         except BlockingIOError:
-            holder = os.pread(descriptor, 64, 0).decode("ascii", "replace").partition("\n")[0] or "unknown"
             os.close(descriptor)
+            holder = holder_of(self.path) or "an unknown process"
             raise BlockingIOError(
                 errno.EWOULDBLOCK,
-                f"{self.path} is locked by process {holder}: wait for it, stop it, or use another directory",
+                f"{self.path} is locked by {holder}: wait for it, stop it, or use another directory",
             ) from None
         except BaseException:
             os.close(descriptor)
             raise
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        os.pwrite(descriptor, _own_line().encode(), 0)
         self._descriptor = descriptor
         _held.add(self)
 
     def note(self, text: str) -> None:
-        """Write one line about what the holder does behind its process id, for `noted`; nothing while it is not held.
+        """Write one line about what the holder does behind its name, for `noted`; nothing while it is not held.
 
         It is meant for people, and not durable: the lock itself does not outlive its holder either.
         """
         if self._descriptor is not None:
-            data = f"{os.getpid()}\n{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
+            data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
             os.pwrite(self._descriptor, data, 0)
             os.ftruncate(self._descriptor, len(data))
 
@@ -97,14 +98,44 @@ class RunLock:
             _held.discard(self)
 
 
+class Holder(NamedTuple):
+    """A process that holds a lock."""
+
+    process: int
+    machine: str  # empty where a lock of an older version does not name it
+
+    def __str__(self) -> str:
+        away = self.machine and not self.is_here
+        return f"process {self.process}" + (f" on {self.machine}" if away else "")
+
+    @property
+    def is_here(self) -> bool:
+        """Whether its number means something on this machine."""
+        return self.machine == socket.gethostname()
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Return who holds the lock on `path`, which is only meant while `is_held`; None where the file names nobody."""
+    number, _, machine = (_lines(path) or [""])[0].partition(" ")
+    return Holder(int(number), machine) if number.isdecimal() else None
+
+
 def noted(path: Path) -> str | None:
     """Return what the holder of the lock on `path` has noted last; None where it has not, or there is no such file."""
+    return next(iter(_lines(path)[1:]), None)
+
+
+def _own_line() -> str:
+    return f"{os.getpid()} {socket.gethostname()}\n"
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a lock's file that say something; [] where there is none."""
     try:
         with path.open("rb") as file:
-            lines = file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines()
+            return [line for line in file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines() if line]
     except OSError:
-        return None
-    return lines[1] if len(lines) > 1 and lines[1] else None
+        return []
 
 
 def is_held(path: Path) -> bool:

@@ -15,7 +15,7 @@ click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
         {"name": "Before a run", "commands": ["init", "games", "plan"]},
-        {"name": "Runs", "commands": ["solve", "spot", "resume", "status", "verify", "cluster"]},
+        {"name": "Runs", "commands": ["solve", "spot", "resume", "status", "stop", "verify", "cluster"]},
         {"name": "Results", "commands": ["evaluate", "export", "query", "view", "report", "compare", "tensorboard"]},
         {"name": "At the table", "commands": ["play", "match", "bot", "dealer"]},
         {"name": "Cards", "commands": ["abstraction"]},

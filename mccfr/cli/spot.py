@@ -89,11 +89,12 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
 def _beginning(started: Any, to: float) -> str:
     """What is about to be done, and what it takes."""
     game, each = started.game, started.seconds_an_iteration
+    size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
+    if _AS_A_RULE * each < 1:
+        return f"{started.run.directory}: {size}, some seconds"
     return (
-        f"{started.run.directory}: {int(game.infosets.sum()):,} infosets, "
-        f"{bytes_text(started.memory_bytes)} of memory; "
-        f"about {duration_text(each)} an iteration, and {duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is "
-        f"what {to:.2%} of the pot takes as a rule"
+        f"{started.run.directory}: {size}; about {duration_text(each)} an iteration, and "
+        f"{duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is what {to:.2%} of the pot takes as a rule"
     )
 
 
@@ -107,7 +108,10 @@ def _text(answer: Mapping[str, Any]) -> str:
     ]
     for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
         lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
-    for key, title in (("actions", "first, out of position"), ("ip_actions", "then, in position after a check")):
+    for key, title in (
+        ("actions", "first, out of position (EV of the hands that do it)"),
+        ("ip_actions", "then, in position after a check"),
+    ):
         if answer[key]:
             lines += ["", f"{title}: " + ", ".join(_action(one) for one in answer[key])]
     for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):

@@ -1,4 +1,4 @@
-"""Commands that look at runs from outside, once or again and again: status, tensorboard."""
+"""Commands that look at runs from outside, once or again and again, or stop them: status, stop, tensorboard."""
 
 import sys
 import time
@@ -46,6 +46,32 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
             if not watch or all(row.get("state") != "running" for row in rows):
                 return
             time.sleep(max(0.1, every))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@json_option
+def stop(directory: Path, as_json: bool) -> None:
+    """Stop the run in DIR as Ctrl-C would: its process writes a checkpoint and ends. Waits for that.
+
+    Said once more, the process ends without a checkpoint. A run on another machine has to be stopped there.
+
+    Example: mccfr stop runs/leduc
+    """
+    from mccfr.runs.directory.run import NO_CODE, open_run
+    from mccfr.runs.directory.status import run_status
+    from mccfr.runs.directory.stop import stop_run
+
+    run = open_run(directory, code=NO_CODE)
+    stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
+    found = run_status(run)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(
+        f"{found['state']} at {found['nodes_touched']:,} nodes, {found['iterations']:,} iterations, checkpoint "
+        f"{found['checkpoint']}; continue with: mccfr resume {directory}"
+    )
 
 
 @click.command()
@@ -170,6 +196,7 @@ def _run_text(found: dict[str, Any]) -> str:
 
     lines = [
         f"state        {found['state']}" + (f": {found['phase']}" if found["phase"] else ""),
+        *([f"process      {found['process']} on {found['machine']}"] if found["process"] else []),
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
         f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
@@ -265,4 +292,4 @@ def _two_digits(number: float) -> int:
     return max(1, round(number / size) * size)
 
 
-COMMANDS = (status, tensorboard)
+COMMANDS = (status, stop, tensorboard)

@@ -45,7 +45,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
 from storage import durable
-from storage.lock import RunLock, is_held, noted
+from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 3
@@ -395,6 +395,11 @@ def lock(run: Run) -> RunLock:
 def is_locked(run: Run) -> bool:
     """Whether some process works on the run; needs no more than to read."""
     return is_held(run.path(LOCK))
+
+
+def worker_of(run: Run) -> Holder | None:
+    """The process that works on the run; None where there is none."""
+    return holder_of(run.path(LOCK)) if is_locked(run) else None
 
 
 def phase_of(run: Run) -> str | None:

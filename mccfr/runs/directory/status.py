@@ -19,6 +19,7 @@ from mccfr.runs.directory.run import (
     is_run,
     open_run,
     phase_of,
+    worker_of,
 )
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.directory.trends import TRENDS
@@ -80,7 +81,7 @@ def run_status(run: Run) -> dict[str, Any]:
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
     metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
     last = metrics[-1] if metrics else None
-    running = is_locked(run)
+    running, worker = is_locked(run), worker_of(run)
     # While it runs, and only then, the metrics may be ahead of the newest checkpoint.
     counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
     ended, started = _session(run.backwards(JOURNAL))
@@ -89,6 +90,8 @@ def run_status(run: Run) -> dict[str, Any]:
     return {
         "phase": phase_of(run) if running else None,
         "state": "running" if running else ended or ("interrupted" if started else "stopped"),
+        "process": worker.process if worker else None,
+        "machine": worker.machine if worker else None,
         "nodes_touched": counts["nodes_touched"],
         "iterations": counts["iterations"],
         "period": counts["period"],
