@@ -91,7 +91,7 @@ def _beginning(started: Any, to: float) -> str:
     game, each = started.game, started.seconds_an_iteration
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
     if _AS_A_RULE * each < 1:
-        return f"{started.run.directory}: {size}, some seconds"
+        return f"{started.run.directory}: {size}; some seconds to {to:.2%} of the pot"
     return (
         f"{started.run.directory}: {size}; about {duration_text(each)} an iteration, and "
         f"{duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is what {to:.2%} of the pot takes as a rule"

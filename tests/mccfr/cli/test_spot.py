@@ -106,7 +106,8 @@ def test_the_answer_for_people_and_what_is_said_before(capsys):
     said = ask(capsys, *RIVER, "--to", "0.5%")
     assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
     assert "of memory" in said.err and "0.50% of the pot" in said.err and "exploitability" in said.err
-    assert "first, out of position: check" in said.out and "then, in position after a check: check" in said.out
+    assert "first, out of position (EV of the hands that do it): check" in said.out
+    assert "then, in position after a check: check" in said.out
     assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
 
 
