@@ -40,7 +40,14 @@ class Share(click.ParamType[float]):
 @click.option("--bets", metavar="SIZES", default="0.5p", show_default=True, help="Of first bets, streets apart by /.")
 @click.option("--raises", metavar="SIZES", default="0.5p", show_default=True, help="Of raises: 0.45p, 3x, 2e, allin.")
 @click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
-@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
+@click.option(
+    "--allin-spr",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    metavar="X",
+    help="All-in where X pots or fewer would be left.",
+)
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")

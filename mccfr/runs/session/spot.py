@@ -77,7 +77,8 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
     """
     began = time.monotonic()
     cards = len(str(game["board"]).strip()) // 2
-    menu = {**spot_menu(asked.bets, asked.raises, min(max(cards - 2, 1), 3)), **(asked.menu or {})}
+    # As other tools do: a size beyond the stack is all-in.
+    menu = {"allin_spr": 0.0, **spot_menu(asked.bets, asked.raises, min(max(cards - 2, 1), 3)), **(asked.menu or {})}
     workers = available_threads() if asked.workers is None else asked.workers
     document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
     for text in asked.overrides:

@@ -13,6 +13,7 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.session import spot as session
 from mccfr.runs.session.spot import Asked, start_spot
 from mccfr.runs.session.start import Terms
+from mccfr.trees.lines import all_lines
 
 RIVER = (
     "QsJh2h7c3d",
@@ -75,6 +76,13 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
             mean = sum(one["share"] * one[key] for one in classes)
             assert mean == pytest.approx(found[key][player], abs=1e-3)
     assert {one["class"] for one in found["classes"]["oop"]} == {"AA", "KK", "QQ", "JJ", "TT", "AKs", "AQs"}
+
+
+def test_sizes_beyond_the_stack_are_all_in():
+    game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 180, "effective_stack": 910}
+    made = start_spot(game, Asked("0.52p", "0.45p", 0.003, 0), Terms(Silent())).game
+    raised = [line for line in all_lines(made.tree) if line.startswith("cr184r350r665r")]
+    assert raised == ["cr184r350r665r1000", "cr184r350r665r1000f", "cr184r350r665r1000c"]
 
 
 @pytest.mark.parametrize(("board", "equity"), [("QsJh2h7c3d", 1.0), ("AsKdKh7c3d", 0.0)])
