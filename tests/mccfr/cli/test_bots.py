@@ -13,6 +13,7 @@ Shows:
 
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -227,6 +228,19 @@ def test_a_silent_dealer_is_given_up():
     expected = pytest.raises(TableError, match=r"127.0.0.1:\d+ has said nothing for 0.2 s")
     with listening("127.0.0.1", 0) as listener, expected:
         visit(listener.getsockname()[1], silence=0.2)
+
+
+def test_a_bot_says_at_once_that_nobody_answers_and_until_when_it_tries(capsys, holdem):
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    code, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--patience", "1s")
+    first, last = err.splitlines()
+    assert code == 2 and re.fullmatch(
+        rf"mccfr: nobody answers at 127.0.0.1:{port} \(Connection refused\): trying until \d\d:\d\d:\d\d, for 1 s "
+        r"\(--patience\)",
+        first,
+    )
+    assert last == f"mccfr: nobody is there to play with at 127.0.0.1:{port}: Connection refused"
 
 
 def answered_with(data, port_to):
