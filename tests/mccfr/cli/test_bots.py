@@ -340,7 +340,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             patience = ("--wait", "0") if arguments[0] == "dealer" else ()
             status, out, err = call(capsys, *arguments, *patience)
             assert status == 2 and said in err and not out, (arguments, err)
-            assert err.count("\n") == 1 or "Usage" in err or "Error" in err, err
+            assert err.count("\n") == 1, err
 
 
 def test_the_slumbot_command(capsys, holdem, tmp_path):
