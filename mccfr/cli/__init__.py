@@ -48,10 +48,12 @@ for command in [each for room in _ROOMS for each in room.COMMANDS]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the program: runs a command and turns errors into one sentence and an exit status."""
     try:
-        code = cli.main(args=arguments, standalone_mode=False)
-    except click.ClickException as error:
+        code = cli.main(args=arguments, prog_name="mccfr", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = EXIT_BAD_INPUT
+    except click.ClickException as error:
+        code = _explain(ValueError(_usage_mistake(error)), EXIT_BAD_INPUT)
     except click.Abort as error:  # click's word for Ctrl-C, and for input that ends where there should be more
         interrupted = isinstance(error.__context__, KeyboardInterrupt)
         code = EXIT_STOPPED if interrupted else _explain(RuntimeError("the input ended too soon"), EXIT_FAILED)
@@ -66,6 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         badly_named = getattr(error, "errno", None) in (errno.ENAMETOOLONG, errno.ELOOP)
         code = _explain(error, EXIT_BAD_INPUT if badly_named else getattr(error, "exit_status", EXIT_FAILED))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage_mistake(error: click.ClickException) -> str:
+    """What is wrong, and behind it where help is."""
+    context, text = getattr(error, "ctx", None), error.format_message()
+    if context is None:
+        return text
+    return f"{text}{'' if text.endswith(('.', '?', ')')) else '.'} See: {context.command_path} --help"
 
 
 def _explain(error: BaseException, code: int) -> int:

@@ -25,7 +25,7 @@ def play_acpc(
 
     patience  seconds in which a connection must come about, at first and where it is cut
     silence   seconds without a word after which the server is given up
-    told      of connections
+    told      of connections, and of those that do not come about
 
     Raises `TableError` where nobody listens, the server is silent, hangs up before the first hand or says what cannot
     be.
@@ -33,7 +33,7 @@ def play_acpc(
     where, begun = f"{host}:{port}", False
     while True:
         try:
-            lines = _connected(host, port, patience)
+            lines = _connected(host, port, patience, told)
         except TableError:
             if begun and session.between_hands:
                 return  # it was the end, and the server is gone already
@@ -68,8 +68,8 @@ def play_acpc(
         return
 
 
-def _connected(host: str, port: int, patience: float) -> Lines:
-    """A connection, tried until it is there."""
+def _connected(host: str, port: int, patience: float, told: Callable[[str], None]) -> Lines:
+    """A connection, tried until it is there; `told` of the first try that fails."""
     until, tries = time.monotonic() + patience, 0
     while True:
         try:
@@ -77,7 +77,11 @@ def _connected(host: str, port: int, patience: float) -> Lines:
         except OSError as error:
             wait = _WAITS[min(tries, len(_WAITS) - 1)]
             tries += 1
+            why = error.strerror or str(error)
             if time.monotonic() + wait > until or isinstance(error, socket.gaierror):
-                why = error.strerror or str(error)
                 raise TableError(f"nobody is there to play with at {host}:{port}: {why}") from None
+            if tries == 1:
+                left = until - time.monotonic()
+                last = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+                told(f"nobody answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
             time.sleep(wait)

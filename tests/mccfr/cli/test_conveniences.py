@@ -84,6 +84,24 @@ def test_misspelt_commands_are_answered_with_the_nearest(capsys):
     assert code == 2 and "solve" in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["frobnicate"], "No such command 'frobnicate'. See: mccfr --help"),
+        (["solve"], "Missing argument 'CONFIG'. See: mccfr solve --help"),
+        (["status", "x", "--every", "soon"], "Invalid value for '--every': 'soon' is not a length of time; "),
+        (
+            ["bot", "acpc", "x", "y", "0"],
+            "Invalid value for 'PORT': 0 is not in the range 1<=x<=65535. See: mccfr bot ",
+        ),
+        (["query", "x", "", "--hnad"], "No such option"),
+    ],
+)
+def test_usage_mistakes_are_one_sentence_that_begins_with_the_error(capsys, arguments, said):
+    code, out, err = call(capsys, *arguments)
+    assert code == 2 and out == "" and err.startswith(f"mccfr: {said}") and err.count("\n") == 1
+
+
 def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
     code, out, _ = call(capsys, "query", runs / "one", "cb", "--hand", "Q", "--json")
     assert code == 0
