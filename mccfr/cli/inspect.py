@@ -12,12 +12,13 @@ _MEASURE_SECONDS = 1.0  # of each of two trainings
 
 
 @click.command()
+@click.argument("name", required=False)
 @json_option
-def games(as_json: bool) -> None:
-    """The games, their parameters with defaults, and the counts of an example of each."""
+def games(name: str | None, as_json: bool) -> None:
+    """The games, or the one called NAME: parameters with defaults, and the counts of an example."""
     from mccfr.games.catalogue import catalogue
 
-    found = catalogue()
+    found = catalogue(name)
     if as_json:
         print_json(found)
         return

@@ -16,6 +16,7 @@ import msgspec
 from mccfr.config import outside
 from mccfr.config.file import config_from, options_named
 from mccfr.config.games import GAMES, GameConfig
+from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
@@ -89,8 +90,15 @@ def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
     return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
 
 
-def catalogue() -> list[dict[str, Any]]:
-    """For each game: name, description, parameters (default, or None where required), example, counts."""
+def catalogue(only: str | None = None) -> list[dict[str, Any]]:
+    """For each game, or only one: name, description, parameters (default, or None where required), example, counts.
+
+    Raises `ValueError` for a name that no game has.
+    """
+    installed = outside.installed(outside.GAMES)
+    if only is not None and only not in (known := [*_CATALOGUE, *installed]):
+        raise ValueError(f"game {only!r} is not one of: {', '.join(known)}{did_you_mean(only, known)}")
+    wanted = {only} if only is not None else {*_CATALOGUE, *installed}
     found = [
         {
             **_described(name, GAMES[name]),
@@ -98,9 +106,10 @@ def catalogue() -> list[dict[str, Any]]:
             "counts": None if entry.example is None else _counts(name, entry.example),
         }
         for name, entry in _CATALOGUE.items()
+        if name in wanted
     ]
-    for name in outside.installed(outside.GAMES):
-        if name not in _CATALOGUE:
+    for name in installed:
+        if name in wanted and name not in _CATALOGUE:
             try:
                 described = _described(name, options_named("game", name))
             except ValueError as error:  # of a package that is broken: the others are listed all the same

@@ -138,6 +138,14 @@ COUNTS = {  # nodes, decisions, infosets, histories with cards
 }
 
 
+def test_games_tells_of_one_game(capsys):
+    code, out, _ = call(capsys, "games", "leduc")
+    assert code == 0 and out.startswith("leduc  ") and "    ranks = 3\n" in out and "kuhn" not in out
+    assert [game["name"] for game in json.loads(call(capsys, "games", "leduc", "--json")[1])] == ["leduc"]
+    code, _, err = call(capsys, "games", "ledcu")
+    assert code == 2 and "game 'ledcu' is not one of: kuhn, leduc" in err and err.endswith("did you mean 'leduc'?\n")
+
+
 def test_games_prints_the_counts_of_its_examples(capsys):
     found = {game["name"]: game["counts"] for game in json.loads(call(capsys, "games", "--json")[1]) if game["counts"]}
     keys = ("nodes", "decision_nodes", "infosets", "histories")
