@@ -207,7 +207,7 @@ def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn,
 def test_75_is_said_of_a_signal_alone(capsys, monkeypatch, error, status):
     """click has one word for both, and a scheduler puts what ends with 75 into its queue again, for ever."""
 
-    def fail():
+    def fail(name):
         raise error
 
     monkeypatch.setattr("mccfr.games.catalogue.catalogue", fail)

@@ -111,7 +111,7 @@ def test_packed_records_say_what_the_general_ones_say(tree):
     for record, node in zip(packed, tree.decisions, strict=True):
         children = list(tree.children(int(node)))
         assert record["actions"] == len(children)
-        for name in ("slot", "row", "player", "block", "touched"):
+        for name in ("slot", "player", "block", "touched"):
             assert record[name] == getattr(arrays, name)[node]
         leaves = 0
         for action, child in enumerate(children):
