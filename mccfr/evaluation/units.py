@@ -156,7 +156,7 @@ def _played(
         following = iter(left)
         while True:
             for unit in following:
-                with _signals_held():  # the first of them starts the workers: half a start would never end
+                with signals_held():  # the first of them starts the workers: half a start would never end
                     waiting[pool.submit(_play, unit)] = unit
                 if len(waiting) >= 2 * workers:
                     break
@@ -232,7 +232,7 @@ def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, sig
 
 
 @contextmanager
-def _signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+def signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
     """The first signal of these numbers that comes inside is answered when the block ends; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -170,7 +170,7 @@ class MatchLog:
 
     def add(self, hand: LoggedHand) -> None:
         """Write a hand."""
-        self.hands.append(hand)  # first: a signal comes while the disk is waited for, when the line is written
+        self.hands.append(hand)
         try:
             self._write(hand.text())
         except OSError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.games import HoldemGame, Menu
-from mccfr.evaluation.units import StoppedError, signals_noted
+from mccfr.evaluation.units import StoppedError, signals_held, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
@@ -107,13 +107,14 @@ class _Diary:
         own, other = self._written
         names = (own, other) if hand.position == 0 else (other, own)
         chips = None if hand.won is None else (hand.won, -hand.won)
-        self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
-        if hand.won is not None:
-            self.won.append(hand.won * (1 - 2 * hand.position))
-        try:
-            self._write(self.hands[-1])
-        except OSError as error:  # which is none of the connection's
-            raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
+        with signals_held():  # a hand that is counted stands in the log
+            self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
+            if hand.won is not None:
+                self.won.append(hand.won * (1 - 2 * hand.position))
+            try:
+                self._write(self.hands[-1])
+            except OSError as error:  # which is none of the connection's
+                raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
 
     def _write(self, hand: LoggedHand) -> None:
         if self._log is None:
@@ -318,7 +319,8 @@ def run_dealer(
                     if book is None:
                         hands.append(played)
                     else:
-                        book.add(played)
+                        with signals_held():  # as a guest's
+                            book.add(played)
         found = score(plan, hands)
         if book is not None:
             book.close_with(score_text(plan, found))
