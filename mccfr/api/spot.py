@@ -35,6 +35,11 @@ def spot(
     menu          keys of `[game.menu]` beside them
     to            stop at this share of the pot
     run           run directory; None: runs/spot-BOARD-..., one for each spot, so that asking again goes on
+    workers       threads; None: one a processor
+    force         although memory or disk are too small
+    progress      told what there is to tell
+
+    Returns what docs/files.md lists.  Raises and ends at signals as `mccfr.solve`.
     """
     require_main_thread()
     reporter = CallbackReporter(progress)

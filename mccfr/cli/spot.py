@@ -72,10 +72,9 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
     from mccfr.runs.session.train_and_export import train_and_export
 
     lines = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
-    extra = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in lines.items() if value}}
+    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in lines.items() if value}}
     if (donk := options.pop("donk")) is not None:
-        extra["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
-    menu = {key: value for key, value in extra.items() if value is not None}
+        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
     game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
     game["big_blind"] = options.pop("big_blind")
     with reporter() as report:
@@ -151,3 +150,4 @@ def _action(action: Mapping[str, Any]) -> str:
 
 
 COMMANDS = (spot,)
+"""What the program offers from here."""
