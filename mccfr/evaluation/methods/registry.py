@@ -92,7 +92,8 @@ def method_for(game: "Game", name: str) -> Method:
     if name != AUTO:
         return method_named(name)
     return next(
-        (method for method in _METHODS.values() if method.problem(game) is None), method_named(ExactMethod.name)
+        (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
+        method_named(ExactMethod.name),
     )
 
 
