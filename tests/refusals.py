@@ -14,12 +14,14 @@ def refused(words: str, call: Callable, /, *arguments: object, error: type[Excep
     return str(caught.value)
 
 
-def refusals(rows: dict[str, Callable], error: type[Exception] = ValueError) -> Callable[..., None]:
-    """A test of a table, words to the call that they refuse; what a call takes are fixtures, by name."""
+def refusals(*rows: tuple, error: type[Exception] = ValueError) -> Callable[..., None]:
+    """A test of rows (words, call, what it takes): with nothing given a call takes fixtures, as its parameters say."""
 
-    @pytest.mark.parametrize("words", rows)
-    def test(words: str, request: pytest.FixtureRequest) -> None:
-        fixtures = inspect.signature(rows[words]).parameters
-        refused(words, rows[words], *map(request.getfixturevalue, fixtures), error=error)
+    @pytest.mark.parametrize("row", rows, ids=[row[0] for row in rows])
+    def test(row: tuple, request: pytest.FixtureRequest) -> None:
+        words, call, *given = row
+        needed = {} if given else inspect.signature(call).parameters
+        fixtures = [name for name, parameter in needed.items() if parameter.default is parameter.empty]
+        refused(words, call, *given, *map(request.getfixturevalue, fixtures), error=error)
 
     return test
