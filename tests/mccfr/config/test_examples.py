@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from commands import call
 from places import RUNS
+from refusals import refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
@@ -103,8 +104,7 @@ def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
 def test_python_takes_the_names_of_examples():
     run = mccfr.solve("kuhn", iterations=100, workers=0)
     assert run.directory == Path("runs/kuhn") and Path("runs/kuhn.toml").is_file()
-    with pytest.raises(ValueError, match=r"did you mean 'kuhn'\?"):
-        mccfr.solve("kunh")
+    refused(r"did you mean 'kuhn'\?", mccfr.solve, "kunh")
 
 
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):

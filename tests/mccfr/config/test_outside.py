@@ -13,6 +13,7 @@ import sys
 
 import pytest
 from commands import command
+from refusals import refused
 
 import mccfr
 from mccfr.config import made, outside
@@ -104,8 +105,7 @@ def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
         ("games_z:wrong", "made a int, and no game"),
     ):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
-        with pytest.raises(ValueError, match=told):
-            build_game(config.game, tmp_path)
+        refused(told, build_game, config.game, tmp_path)
     with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
         config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml")
 
@@ -114,8 +114,7 @@ def test_a_variant_of_a_users_goes_with_full_width_alone():
     with pytest.raises(ValueError, match=r"'toys:own_dcfr' goes with solver\.algorithm = 'cfr' alone"):
         config_from({"game": {"name": "kuhn"}, "solver": {"variant": "toys:own_dcfr"}}, "x")
     for algorithm, told in (("toys:Mixed", "is no algorithm: a class derived from"), ("nope", "is not one of: ")):
-        with pytest.raises(ValueError, match=told):
-            config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
+        refused(told, config_from, {"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
 
 
 def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys, caplog):
@@ -301,8 +300,7 @@ def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
     solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)
     solver.run(iterations=3)
     assert solver.query("", hand="K")["actions"][0]["probability"] == 0.5
-    with pytest.raises(ValueError, match=r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object"):
-        mccfr.game("nope")
+    refused(r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object", mccfr.game, "nope")
 
 
 def test_the_same_name_in_two_packages_is_refused(installed):
@@ -310,8 +308,7 @@ def test_the_same_name_in_two_packages_is_refused(installed):
     second.mkdir()
     (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-x\nVersion: 1.0\n")
     (second / "entry_points.txt").write_text("[mccfr.games]\nown-kuhn = plugin_x:mine\n")
-    with pytest.raises(ValueError, match=r"of several packages: .*second-x"):
-        mccfr.game("own-kuhn")
+    refused(r"of several packages: .*second-x", mccfr.game, "own-kuhn")
 
 
 def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from commands import command
 from places import RUNS
+from refusals import refused
 from strategies import play, random_strategy, seated
 
 from abstraction.boards import BOARD_COUNTS, preflop_classes
@@ -39,23 +40,7 @@ def test_5_flop_holdem_needs_no_abstraction():
     game = flop_holdem(paper, None, Path())
     assert game.buckets.tolist() == [169, 169, 123156254, 123156254]
     assert game.infosets.tolist() == [169, 169, 3 * 123156254, 3 * 123156254]
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        game.cards.listed()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"max_raises": 0}, "max_raises = 0 is not allowed: it must be at least 1, or a list of two"),
-        ({"max_raises": [1, 2, 3]}, "a list of two numbers, before the flop and on it"),
-        ({"max_raises": [3, -1]}, "of which one may be 0"),
-        ({"max_raises": [0, 2], "limp": False}, "limp = False is not allowed where game.max_raises has no raise"),
-        ({"bet": 0.0}, "bet = .* must be finite and above 0"),
-    ],
-)
-def test_flop_holdem_of_no_sensible_bets_is_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        flop_holdem(FlopHoldemGame(**given), None, Path())
+    refused("boards of 5 cards are too many", game.cards.listed)
 
 
 def test_listed_flops_are_those_of_the_deck():
@@ -72,8 +57,7 @@ def test_listed_flops_are_those_of_the_deck():
             assert cards.strength[board, combo] == wanted
     five = FlopHoldemGame(board_cards=5)
     whole = flop_holdem(five, AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()).cards
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        whole.listed()
+    refused("boards of 5 cards are too many", whole.listed)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from commands import command
 from places import ROOT, RUNS
+from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
@@ -186,8 +187,7 @@ def test_queries_know_hands_classes_and_boards(trained):
         ("Qs", "Qs7h2d3c4c", "hand"),
         ("AsAs", "Qs7h2d3c4c", "the card As twice"),
     ):
-        with pytest.raises(ValueError, match=message):
-            query(policy, "cc/cc/cc/", hand=text, board=board)
+        refused(message, query, policy, "cc/cc/cc/", hand=text, board=board)
 
 
 def reader_in_the_documents():
@@ -408,5 +408,4 @@ def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
     plan = make_plan(config_from(document, "test"), Path())
     assert plan["buckets_per_street"] == [[169, 169], [1286792, 1286792], [50000, 50000], [50000, 50000]]
     game = configured_game(config_from(document, "test"), Path())
-    with pytest.raises(ValueError, match="is not built yet"):
-        game.cards.board_buckets([0, 5, 10, 15, 20])
+    refused("is not built yet", game.cards.board_buckets, [0, 5, 10, 15, 20])

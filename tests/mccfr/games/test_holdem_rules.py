@@ -308,11 +308,3 @@ def test_equal_blinds_leave_nothing_to_fold_to():
     """The button checks, which is no limp, so that a menu without limps has it too."""
     tree = build_tree(holdem_rules(500, (100, 100), 0, Menu(first=(), later=(), limp=False)))
     assert labels(tree, 0) == ["c"]
-
-
-@pytest.mark.parametrize(("stack", "ante"), [(50, 0), (20, 0), (80, 30), (0, 0)])
-def test_a_stack_that_leaves_nothing_to_decide_is_refused(stack, ante):
-    with pytest.raises(
-        ValueError, match=rf"game\.stack = {stack} is not allowed: it must be above .*, {50 + ante}, or"
-    ):
-        holdem_rules(stack, BLINDS, ante, Menu())

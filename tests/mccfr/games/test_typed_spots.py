@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from abstraction.cards import combo_index, parse_cards
 from abstraction.ranges import parse_range, read_range
@@ -104,8 +105,7 @@ def test_ranges_are_texts_files_classes_and_combinations(tmp_path):
     ],
 )
 def test_a_configuration_that_is_no_spot_is_refused(keys, message):
-    with pytest.raises(ValueError, match=message):
-        config(**keys)
+    refused(message, config, **keys)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,7 @@ def test_a_configuration_that_is_no_spot_is_refused(keys, message):
     ],
 )
 def test_a_spot_that_cannot_be_is_refused(tmp_path, keys, message):
-    with pytest.raises(ValueError, match=message):
-        game(tmp_path, **keys)
+    refused(message, game, tmp_path, **keys)
 
 
 def test_geometric_sizes_put_in_the_stack_on_the_last_street(tmp_path):
