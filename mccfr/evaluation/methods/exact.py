@@ -79,6 +79,12 @@ class ExactMethod(OverAllDeals):
         """As `Method.suits`: not whole hold'em, where it takes hours."""
         return not _by_flops(game)
 
+    def in_place(self, game: "Game") -> bool:
+        """As `Method.in_place`."""
+        from mccfr.solvers.public.best_response import is_large
+
+        return not _by_flops(game) and is_large(game)
+
     def prepared(self, game: "Game") -> Any:
         """The public tree."""
         from mccfr.evaluation.exact import prepared_tree
