@@ -8,7 +8,6 @@ import rich_click as click
 
 from mccfr.cli.options import (
     abstraction_option,
-    bytes_text,
     code_option,
     force_option,
     limit_options,
@@ -18,6 +17,7 @@ from mccfr.cli.options import (
     workers_text,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from storage.space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
@@ -121,9 +121,15 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """What is about to be trained."""
+    from mccfr.solvers.turns import turns_of
+
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
         report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
+    elif run.config.tables.resident is not None and settings.seconds is None:
+        cycle, expected = turns_of(run.config)[1], run.algorithm.forecast(game)
+        nodes = "" if expected is None else f", about {float(f'{cycle * expected.nodes:.3g}'):,.0f} nodes"
+        report.message(f"limits hold where a cycle of blocks ends: every {cycle:,} iterations{nodes}")
     report.message(
         f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
         f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
