@@ -35,8 +35,7 @@ def evaluate(
     """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
-    method        one of `mccfr evaluate`, "auto" (the first that suits the game), `module:Class` or the name of an
-                  entry point
+    method        one of `mccfr evaluate`, "auto" (as there), `module:Class` or the name of an entry point
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
     boards, seed  sampled where the method samples; None: what it takes by itself
     checkpoint    of a run; None: the newest

@@ -5,7 +5,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, json_option, own_file, path_type, print_json
+from mccfr.cli.options import json_option, own_file, path_type, print_json
+from storage.space import bytes_text
 
 
 @click.group()

@@ -11,7 +11,6 @@ from mccfr.cli.options import (
     Amount,
     Amounts,
     abstraction_option,
-    bytes_text,
     code_option,
     duration_text,
     force_option,
@@ -24,6 +23,7 @@ from mccfr.cli.options import (
 )
 from mccfr.cli.progress import reporter
 from mccfr.cli.runs import reopened, report_beginning, report_end, started
+from storage.space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.cluster.launch import Launch

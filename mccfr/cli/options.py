@@ -183,15 +183,6 @@ def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
-def bytes_text(count: float) -> str:
-    """Bytes for people: 512 B, 1.5 MB, 12.3 GB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
-
-
 def workers_text(workers: int) -> str:
     """How many work, for people."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"

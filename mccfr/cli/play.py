@@ -9,7 +9,6 @@ from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction
 from mccfr.cli.options import (
     MethodName,
     abstraction_option,
-    bytes_text,
     code_option,
     json_option,
     manner_options,
@@ -18,6 +17,7 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from storage.space import bytes_text
 
 
 @click.command(cls=EvaluateCommand)
@@ -29,8 +29,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     type=MethodName(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
-    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: exact or else "
-    "head-to-head; or module:Class.",
+    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
+    "--against, else exact or, of whole hold'em, lbr; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -53,10 +53,11 @@ from mccfr.cli.progress import evaluation_text, reporter
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
 
-    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole hold'em is
-    too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
-    private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
-    buckets and its own bets, reading the other's as at a table; in all else their games must be the same.
+    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole
+    hold'em is too large for it: there lbr gives a lower bound. Head-to-head plays two strategies against each
+    other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with a 95 %
+    interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
+    all else their games must be the same.
 
     Local best response knows the policy's strategy, keeps its range, and in each hand does what is best if there is no
     more betting: what it wins is a lower bound of what the best response would.

@@ -6,8 +6,9 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, bytes_text, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, duration_text, force_option, json_option, path_type, print_json
 from mccfr.cli.progress import reporter
+from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
