@@ -11,6 +11,7 @@ from mccfr.cli.progress import reporter
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
+_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
 
 class Share(click.ParamType[float]):
@@ -51,6 +52,8 @@ class Share(click.ParamType[float]):
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
@@ -76,7 +79,7 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
     if (donk := options.pop("donk")) is not None:
         menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
     game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
-    game["big_blind"] = options.pop("big_blind")
+    game |= {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
     with reporter() as report:
         started = start_spot(game, Asked(menu=menu, **options), Terms(report, force=force))
         report.message(_beginning(started, options["to"]))
@@ -110,10 +113,11 @@ def _text(answer: Mapping[str, Any]) -> str:
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
         "",
-        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
-    for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
-        lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
+    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(found, _COLUMNS.values(), strict=True)
+        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
         ("actions", "first, out of position (EV of the hands that do it)"),
         ("ip_actions", "then, in position after a check"),

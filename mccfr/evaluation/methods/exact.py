@@ -56,6 +56,7 @@ class ExactMethod(OverAllDeals):
     """Value and exploitability, over all deals."""
 
     name: ClassVar[str] = "exact"
+    takes_rake: ClassVar[bool] = True
 
     def problem(self, game: "Game") -> str | None:
         """As `Method.problem`."""
