@@ -32,13 +32,15 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """The public tree of a game with cards and no board to come, for whoever evaluates many strategies for it.
+    """The public tree of a game with cards, for whoever evaluates many strategies for it.
 
-    None for other games: which boards are walked depends on the strategies.
+    None where boards are to come and what is walked depends on the strategies (`best_response.values`).
     """
     cards = game.cards
-    if not cards.dealt or cards.listing_bytes or any(len(boards) > 1 for boards in cards.listed().board_cards):
+    if not cards.dealt or cards.listing_bytes:
         return None
+    if any(len(boards) > 1 for boards in cards.listed().board_cards):
+        return best_response.measuring_tree(game)
     return public_tree(game)
 
 

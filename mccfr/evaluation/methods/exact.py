@@ -64,6 +64,12 @@ class ExactMethod(OverAllDeals):
             return f"{game.name} is too large for exact exploitability: use the method head-to-head"
         return None
 
+    def in_place(self, game: "Game") -> bool:
+        """As `Method.in_place`."""
+        from mccfr.solvers.public.best_response import is_large
+
+        return is_large(game)
+
     def prepared(self, game: "Game") -> Any:
         """The public tree."""
         from mccfr.evaluation.exact import prepared_tree

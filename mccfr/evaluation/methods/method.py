@@ -60,6 +60,10 @@ class Method(ABC):
         """Memory that it needs besides the strategies."""
         return 0
 
+    def in_place(self, game: "Game") -> bool:
+        """Whether it walks full width's sums of a game where they lie, by all processors, and copies nothing."""
+        return False
+
     def prepared(self, game: "Game") -> Any:
         """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""
         return None

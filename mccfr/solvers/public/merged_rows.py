@@ -47,7 +47,14 @@ def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
     return public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
 
 
-def row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
+def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
+    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
+    scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
+    scaled = public._replace(reach=public.reach * scale, joint_weight=public.joint_weight * float(scale.prod()))
+    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=_row_weight(scaled).astype(dtype))
+
+
+def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
     """[2, E] what a column counts for in its row's strategy sums and regrets, as `PublicTree` has it."""
     ranges, every = public.ranges, public.ranges.every
     if not ranges.merged:
