@@ -12,6 +12,7 @@ from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
+_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
 
 class Share(click.ParamType[float]):
@@ -46,6 +47,8 @@ class Share(click.ParamType[float]):
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
@@ -70,8 +73,8 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     board = _one_board(board, options.pop("other_board"))
     typed = {name: options.pop(name) for name in TYPED}
     game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
-    if (big_blind := options.pop("big_blind")) is not None:
-        game["big_blind"] = big_blind
+    others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    game |= {key: value for key, value in others.items() if value is not None}
     menu = _menu(options)
     with reporter() as report:
         started = start_spot(game, Asked(menu=menu, own=own, **options), Terms(report, force=force))
@@ -121,10 +124,11 @@ def _text(answer: Mapping[str, Any]) -> str:
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
         "",
-        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
-    for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
-        lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
+    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(found, _COLUMNS.values(), strict=True)
+        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
         ("actions", "first, out of position (EV of the hands that do it)"),
         ("ip_actions", "then, in position after a check"),

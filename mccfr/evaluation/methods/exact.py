@@ -65,6 +65,7 @@ class ExactMethod(OverAllDeals):
 
     name: ClassVar[str] = "exact"
     options: ClassVar[type[MethodOptions]] = ExactOptions
+    takes_rake: ClassVar[bool] = True
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
         """As `Method.options_problem`: of whole hold'em a run evaluates as many flops as a time allows."""
