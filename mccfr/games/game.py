@@ -29,6 +29,7 @@ class Game:
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
     strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
+    trunk_cards: Cards | None = None  # in the buckets of `solver.trunk`, for opponents in CFR-BR on sampled boards
 
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"
