@@ -19,7 +19,13 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.noise import CARD_REMOVAL
 from mccfr.rng import ACTIONS, second_word, seed_stream
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversals
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    new_scratch,
+    sampled_traversals,
+)
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
@@ -29,6 +35,7 @@ from mccfr.trees.streets import street_trees
 from storage.schema import ArraySpec
 
 _BLOCKS = 8
+_NOBODY = new_response()
 _ROUND_BOARDS = 48  # what counts as a round where boards are not listed
 _MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards would weigh too much for too long
 
@@ -165,7 +172,7 @@ class PublicChanceSampling:
     ) -> int:
         learning = self._seats if seats is None else seats
         floored, skip_below, word = int(self.options.plus), float(self.options.skip_below), second_word(self._rng)
-        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng)
+        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng, _NOBODY)
         tables, stop = self._kernel_tables, max(learning) + 1
         return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 

@@ -55,6 +55,7 @@ class Task(NamedTuple):
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     word           random bits of the iteration, by which float32 strategy sums are rounded
     rng            [4] uint64: state by which lines are skipped, changed in place
+    response       of the player who responds best on the last street, as `_respond` and `_follow` say
     """
 
     traverser: int
@@ -64,6 +65,22 @@ class Task(NamedTuple):
     skip_below: float
     word: np.uint64
     rng: npt.NDArray[np.uint64]
+    response: "Response"
+
+
+class Response(NamedTuple):
+    """What a responder does on one board.  M members of all street trees, n hands.
+
+    player  who; -1: nobody, and M and n are 1
+    walk    [1] int64      number of his walk that it is from
+    found   [M] int64      of each decision, the number of the last walk that has found his actions there
+    action  [M, n] int8    them
+    """
+
+    player: int
+    walk: npt.NDArray[np.int64]
+    found: npt.NDArray[np.int64]
+    action: npt.NDArray[np.int8]
 
 
 class DecisionRows(NamedTuple):
@@ -108,6 +125,12 @@ class SampledScratch(NamedTuple):
     lanes: Lanes
 
 
+def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response:
+    """Room for what a player does, and nothing that he has found yet."""
+    noted = np.zeros((members, hands), np.int8)
+    return Response(player, np.zeros(1, np.int64), np.zeros(members, np.int64), noted)
+
+
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
     """Scratch for boards of at most `hands` hands."""
     room = trees.members.copy()
@@ -137,6 +160,9 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision
     reach = scratch.reach
+    if player == task.response.player and street == board.rows.shape[0] - 1:
+        _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
+        return
     current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, gain)
     incoming = reach[here]
     if board.direct[street, player]:
@@ -145,12 +171,40 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
         sum_rows(board, street, player, incoming, total)
     word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
-        step = task.sum_weight, random_at(word, np.uint64(a))
-        add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
+        if task.sum_weight > 0:
+            step = task.sum_weight, random_at(word, np.uint64(a))
+            add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
         alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
         if alive and task.skip_below > 0:
             alive = _kept(board, player, task, reach[child + a])
         scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _follow(count, actions, response, member, incoming, scratch, child):
+    """The ranges behind a responder's actions; where his walk did not come, any is a best response: the first."""
+    reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
+    if response.found[member] != response.walk[0]:
+        noted[:count] = 0
+    for a in range(actions):
+        alive = False
+        for k in range(count):
+            reach[child + a, k] = incoming[k] if noted[k] == a else zero
+            alive |= reach[child + a, k] > 0
+        scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _respond(count, actions, response, member, value, here, child):
+    """Value of a responder's node, the best for each hand, noted for `_follow`; of equals the first."""
+    noted = response.action[member]
+    response.found[member] = response.walk[0]
+    copy_values(value[child], value[here], count)
+    noted[:count] = 0
+    for a in range(1, actions):
+        for k in range(count):
+            if value[child + a, k] > value[here, k]:
+                value[here, k], noted[k] = value[child + a, k], a
 
 
 @part_njit
@@ -235,6 +289,9 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision
     value = scratch.value
+    if player == task.response.player and street == board.rows.shape[0] - 1:
+        _respond(board.count[player], actions, task.response, member, value, m, child)
+        return
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
     current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
@@ -359,5 +416,19 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
     nodes = 0
     for traverser in range(task.traverser, stop):
         factors = (task.regret_weight, task.sum_weight, task.floored, task.skip_below)
-        nodes += sampled_traversal(trees, tables, board, Task(traverser, *factors, task.word, task.rng), scratch)
+        one = Task(traverser, *factors, task.word, task.rng, task.response)
+        nodes += sampled_traversal(trees, tables, board, one, scratch)
     return nodes
+
+
+@nogil_njit
+def responded_traversals(trees, tables, board, task, scratch):
+    """The responder's traversal, which learns before the last street and finds his response on it, then the learner's.
+
+    task  `traverser` is the responder
+    Strategy sums are the learner's alone.  Returns the nodes touched.
+    """
+    task.response.walk[0] += 1
+    nodes = sampled_traversal(trees, tables, board, task, scratch)
+    one = Task(1 - task.traverser, task.regret_weight, 0.0, task.floored, 0.0, task.word, task.rng, task.response)
+    return nodes + sampled_traversal(trees, tables, board, one, scratch)
