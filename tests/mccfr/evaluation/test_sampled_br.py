@@ -18,7 +18,7 @@ from small_games import GAMES, game_of
 from strategies import random_strategy
 
 from mccfr.config.games import PokerGame
-from mccfr.evaluation.board_game import board_game
+from mccfr.evaluation.board_game import board_game, card_game
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.first_street import SecondStreetBoards
 from mccfr.evaluation.head_to_head import SeatedPolicies
@@ -165,18 +165,24 @@ def test_a_board_of_the_deck_is_a_game_of_its_own():
     deck = own.cards.after(2, [0, 17, 30, 51])
     assert [len(boards) for boards in deck.board_cards] == [1, 1, 1, 48]
     assert (deck.reach > 0).sum() == 2 * 1128
-    public, tables = board_game(own, strategy, 3, [0, 17, 30, 51, 8])
+    public, tables = card_game(own, strategy, own.cards.after(3, [0, 17, 30, 51, 8]))
     walk = Walk(public, tables)
     follow = [walk.values(player, 3) for player in range(2)]
     assert follow[0][0] == pytest.approx(-follow[1][0], rel=1e-9)
     assert all(found[1] > found[0] for found in follow)
+    narrow, other = board_game(own, strategy, 3, [0, 17, 30, 51, 8])
+    assert narrow.reach.dtype == other[0].dtype == np.float32, "as evaluations walk it"
+    walk = Walk(narrow, other)
+    for player in range(2):  # pots reach 40,000 chips
+        found = walk.values(player, 3) / narrow.joint_weight
+        assert found == pytest.approx(follow[player] / public.joint_weight, abs=0.02)
 
 
 def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     """Both following the strategy: what head-to-head's walk finds on the same board."""
     own, strategy = holdem()
     cards = [0, 17, 30, 51, 8]
-    public, tables = board_game(own, strategy, 3, cards)
+    public, tables = card_game(own, strategy, own.cards.after(3, cards))
     side = Profile(own, strategy)
     expected, _ = SeatedPolicies(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
