@@ -69,6 +69,8 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
         assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
     mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
     assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    answered = sum(one["frequency"] * one["ev_chips"] for one in found["ip_actions"] if one["ev_chips"] is not None)
+    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # what they share after a check
     for player, name in enumerate(("oop", "ip")):
         classes = found["classes"][name]
         assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
