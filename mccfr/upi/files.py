@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.upi.solving import Engine, layout_of
-from mccfr.upi.tree import SpotTree
+from mccfr.upi.solving import Engine, Typed
 from storage.checksums import checksum
 from storage.durable import replace_file
 
@@ -26,9 +25,9 @@ Tables = dict[str, npt.NDArray[Any]]
 
 def write_tree(path: Path, engine: Engine) -> None:
     """Write a tree and its tables, durably; `OSError` where the disk fails."""
-    tables = {spec.name: np.ascontiguousarray(engine.tables[spec.name]) for spec in layout_of(engine.tree).specs}
+    tables = {spec.name: np.ascontiguousarray(engine.tables[spec.name]) for spec in engine.spot.layout.specs}
     head = {
-        "game": engine.tree.document,
+        "game": engine.spot.document,
         "iterations": engine.iterations,
         "tables": [
             {"name": name, "dtype": str(table.dtype), "shape": table.shape, "crc32c": checksum(_cells(table))}
@@ -44,19 +43,19 @@ def write_tree(path: Path, engine: Engine) -> None:
     replace_file(path, pieces())
 
 
-def read_tree(path: Path, threads: int) -> tuple[SpotTree, Tables, int]:
-    """A file's tree, its tables, and the iterations behind them; `ValueError` where it is damaged or none of these."""
+def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int]:
+    """A file's spot, its tables, and the iterations behind them; `ValueError` where it is damaged or none of these."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no tree that dump_tree has written here")
         try:
             head = json.loads(file.readline(_MOST_HEAD))
-            tree, iterations = SpotTree(head["game"], threads), int(head["iterations"])
+            spot, iterations = Typed(head["game"], threads), int(head["iterations"])
             listed = {each["name"]: (each["dtype"], tuple(each["shape"]), each["crc32c"]) for each in head["tables"]}
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: its head says nothing sensible ({error})") from None
         tables = Tables()
-        for spec in layout_of(tree).specs:
+        for spec in spot.layout.specs:
             dtype, shape, known = listed.get(spec.name, ("", (), None))
             if (dtype, shape) != (spec.dtype, tuple(spec.shape)):
                 raise ValueError(f"{path} is damaged, or of another version: its tables are not those of its tree")
@@ -64,7 +63,7 @@ def read_tree(path: Path, threads: int) -> tuple[SpotTree, Tables, int]:
             if len(table) != prod(shape) or checksum(_cells(table)) != known:
                 raise ValueError(f"{path} is damaged: the table {spec.name} is not what was written")
             tables[spec.name] = table.reshape(shape)
-    return tree, tables, iterations
+    return spot, tables, iterations
 
 
 def _cells(table: npt.NDArray[Any]) -> memoryview:

@@ -14,12 +14,15 @@ import numpy.typing as npt
 from abstraction.cards import COMBO_COUNT, combo_text
 from abstraction.ranges import read_range
 from mccfr import __version__
+from mccfr.config.games import HoldemSubgame
 from mccfr.config.limits import shown
 from mccfr.policy.profile import Profile
+from mccfr.runs.results.line_spot import game_config, whole_stack
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.upi.files import read_tree, write_tree
 from mccfr.upi.lines import Amounts, begins_with, bets, read_amounts
-from mccfr.upi.solving import Engine, Goal, Say, Work, measure, table_bytes
+from mccfr.upi.solving import Engine, Goal, Say, Typed, Work, measure
 from mccfr.upi.tree import DECIDES, Node, SpotTree
 from mccfr.upi.values import HandNumbers, SpotValues, mean
 from storage.threads import available_threads
@@ -137,8 +140,8 @@ class Session:
     def build_tree(self, _: str) -> None:
         """The tree of all that is set."""
         self.free_tree("")
-        tree = SpotTree(self._game(), self._threads)
-        self._take(tree, Engine(tree, self._threads))
+        spot = Typed(self._game(), self._threads)
+        self._take(spot.tree, Engine(spot))
 
     def free_tree(self, _: str) -> None:
         """There is none any more."""
@@ -146,30 +149,37 @@ class Session:
 
     def estimate_tree(self, _: str) -> str:
         """What the tables of the tree would take."""
-        tree = SpotTree(self._game(), self._threads)
-        return f"estimated tree size: {table_bytes(tree) / 2**20:.0f} MB\n{len(tree.tree.parent)} nodes without cards"
+        spot = Typed(self._game(), self._threads)
+        nodes = len(spot.tree.tree.parent)
+        return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
 
-    def _take(self, tree: SpotTree, engine: Engine) -> None:
-        self._tree, self._engine = tree, engine
-        self._played = self._values = None
+    def _take(self, tree: SpotTree, engine: Engine | None, played: Strategy | None = None) -> None:
+        self._tree, self._engine, self._played, self._values = tree, engine, played, None
 
     def dump_tree(self, text: str) -> None:
         """Write the tree and its tables to a file, whole whatever is said behind its name."""
-        engine = self._built()[1]
-        path = _path(text)
-        write_tree(path, engine)
+        write_tree(_path(text), self._solver())
 
     def load_tree(self, text: str) -> None:
-        """Read what dump_tree has written."""
-        tree, kept, iterations = read_tree(_path(text), self._threads)
+        """Read what dump_tree has written, or the strategy of a spot's run or policy, with which nothing goes on."""
+        path = _path(text)
+        if path.is_dir():
+            config, found = game_config(path), open_target(Reference(path))
+            if not isinstance(config, HoldemSubgame):
+                raise ValueError(f"{path} is of another game: give the run or policy of a spot")
+            tree = SpotTree(found.game, whole_stack(config) - found.game.pot_chips / 2)
+            self.free_tree("")
+            self._take(tree, None, found.strategy)
+            return
+        spot, kept, iterations = read_tree(path, self._threads)
         self.free_tree("")
-        self._take(tree, Engine(tree, self._threads, kept, iterations))
+        self._take(spot.tree, Engine(spot, kept, iterations))
 
     # --- solving ---
 
     def go(self, text: str) -> None:
         """Solve until it is accurate, or for so many `steps` or `seconds`."""
-        tree, engine = self._built()
+        tree, engine = self._built(), self._solver()
         number, _, unit = text.strip().partition(" ")
         accuracy, share = self._accuracy
         goal = Goal(accuracy * (2 * tree.half if share else 1.0))
@@ -204,57 +214,63 @@ class Session:
 
     # --- what the tree says ---
 
-    def _built(self) -> tuple[SpotTree, Engine]:
-        if self._tree is None or self._engine is None:
+    def _built(self) -> SpotTree:
+        if self._tree is None:
             raise ValueError("there is no tree: build_tree or load_tree comes first")
-        return self._tree, self._engine
+        return self._tree
+
+    def _solver(self) -> Engine:
+        self._built()
+        if self._engine is None:
+            raise ValueError("the tree is of a run or policy, and has a strategy alone: build_tree makes one to solve")
+        return self._engine
 
     def _strategy(self) -> Strategy:
         if self._played is None:
-            self._played = self._built()[1].strategy()
+            self._played = self._solver().strategy()
         return self._played
 
     def _worth(self) -> SpotValues:
         if self._values is None:
-            tree = self._built()[0]
+            tree = self._built()
             self._values = SpotValues(tree, Profile(tree.game, self._strategy()))
         return self._values
 
     def _node(self, name: str) -> Node:
-        return self._built()[0].find(name)
+        return self._built().find(name)
 
     def show_node(self, text: str) -> str:
         """A node."""
-        tree = self._built()[0]
+        tree = self._built()
         if text.strip() == _ROOT:
             return tree.text(Node(_ROOT, 0), _ROOT)
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
         """What follows a node."""
-        tree = self._built()[0]
+        tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
 
     def show_all_lines(self, _: str) -> str:
         """The names of all nodes, cards left out."""
-        return "\n".join(self._built()[0].lines())
+        return "\n".join(self._built().lines())
 
     def show_board(self, _: str) -> str:
         """The board that lies from the beginning."""
-        return self._built()[0].board_text(0, 0)
+        return self._built().board_text(0, 0)
 
     def show_effective_stack(self, _: str) -> str:
         """Chips behind at the beginning."""
-        return _number(self._built()[0].document["effective_stack"])
+        return _number(self._built().behind)
 
     def show_tree_info(self, _: str) -> str:
         """What was said of the tree."""
-        tree = self._built()[0]
+        tree = self._built()
         known = {
             "Board": tree.board_text(0, 0),
             "Pot": _number(2 * tree.half),
-            "EffectiveStacks": _number(tree.document["effective_stack"]),
+            "EffectiveStacks": _number(tree.behind),
         }
         return "\n".join([f"#{key}#{value}" for key, value in known.items()] + self._info)
 
@@ -283,7 +299,7 @@ class Session:
 
     def _decision(self, text: str) -> Node:
         at = self._node(text)
-        if self._built()[0].decides(at) is None:
+        if self._built().decides(at) is None:
             raise ValueError(f"nobody acts at {at.name}: name a decision")
         return at
 
@@ -294,7 +310,7 @@ class Session:
     def set_strategy(self, text: str) -> None:
         """`r:0 ` and numbers as show_strategy tells them: what is played there from now on, until the next solve."""
         name, _, numbers = text.strip().partition(" ")
-        at, tree = self._decision(name), self._built()[0]
+        at, tree = self._decision(name), self._built()
         actions = int(tree.tree.arrays.count[at.node])
         wanted = f"set_strategy takes {actions * COMBO_COUNT} numbers at {name}, {COMBO_COUNT} for each child"
         given = np.array(_numbers(numbers, actions * COMBO_COUNT, wanted)).reshape(actions, COMBO_COUNT)
@@ -308,7 +324,7 @@ class Session:
         self._set(at, buckets[live], (given[:, live] / total).T)
 
     def _set(self, at: Node, buckets: npt.NDArray[np.integer], rows: Floats) -> None:
-        tree, played = self._built()[0], self._strategy()
+        tree, played = self._built(), self._strategy()
         block, slot = int(tree.tree.arrays.block[at.node]), int(tree.tree.arrays.slot[at.node])
         blocks = list(played.blocks)
         if blocks[block].weight is not None or blocks[block].sums:
@@ -356,8 +372,8 @@ class Session:
 
     def calc_results(self, _: str) -> str:
         """What both win, what best responses would, and how exploitable that is."""
-        tree, engine = self._built()
-        return measure(tree.game, self._strategy(), self._threads).text(engine.seconds)
+        tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0
+        return measure(tree.game, self._strategy(), self._threads).text(seconds)
 
 
 def _position(text: str) -> int:

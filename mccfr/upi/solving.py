@@ -4,12 +4,16 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from mccfr.config.spot import MOST_ITERATIONS
+from mccfr.config.file import config_from
+from mccfr.config.games import HoldemSubgame
+from mccfr.config.spot import MOST_ITERATIONS, spot_document
 from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
@@ -56,30 +60,38 @@ def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
     return Measured((ev[0], ev[1]), (best[0], best[1]))
 
 
-def table_bytes(tree: SpotTree) -> int:
-    """What the tables of a tree take."""
-    return layout_of(tree).nbytes
+class Typed:
+    """A spot that is to be solved: its tree, and how.
 
+    document  `[game]`, but for its name
+    """
 
-def layout_of(tree: SpotTree) -> TableLayout:
-    """The tables of a tree."""
-    return algorithm_of(tree.config).layout(tree.game)
+    def __init__(self, document: Mapping[str, Any], threads: int) -> None:
+        """Raises as the keys of `document` do."""
+        self.document, self.threads = dict(document), threads
+        config = config_from(spot_document(document, 1.0, threads), "the tree")
+        assert isinstance(config.game, HoldemSubgame)
+        self.algorithm = algorithm_of(config)
+        self.tree = SpotTree(holdem_subgame(config.game, Path()), float(config.game.effective_stack or 0))
+
+    @property
+    def layout(self) -> TableLayout:
+        """Of the tables."""
+        return self.algorithm.layout(self.tree.game)
 
 
 class Engine:
     """A spot's tables, and what trains them."""
 
-    def __init__(
-        self, tree: SpotTree, threads: int, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0
-    ) -> None:
+    def __init__(self, spot: Typed, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0) -> None:
         """
         kept        tables to go on from, by name; None: none
         iterations  behind them
 
         Raises `ValueError` where memory is too small.
         """
-        self.tree, self.threads = tree, threads
-        layout, available = layout_of(tree), available_memory_bytes()
+        self.spot = spot
+        layout, available = spot.layout, available_memory_bytes()
         if layout.nbytes > _MEMORY_SHARE * available:
             raise ValueError(
                 f"the tables need {layout.nbytes:,} bytes, more than {_MEMORY_SHARE:.0%} of the {available:,} bytes of "
@@ -88,9 +100,8 @@ class Engine:
         self.tables = private_tables(layout)
         for name, table in (kept or {}).items():
             self.tables[name][...] = table
-        self._algorithm = algorithm_of(tree.config)
-        share = Share(workers=threads, state=WorkerState(iterations=iterations))
-        self._solver = self._algorithm.solver(tree.game, self.tables, share)
+        share = Share(workers=spot.threads, state=WorkerState(iterations=iterations))
+        self._solver = spot.algorithm.solver(spot.tree.game, self.tables, share)
         self.seconds = 0.0
 
     @property
@@ -107,7 +118,8 @@ class Engine:
     def strategy(self) -> Strategy:
         """The average strategy so far."""
         state = self._solver.state
-        return self._algorithm.averages.strategy(self.tree.game, self.tables, state.nodes, state.iterations)
+        averages = self.spot.algorithm.averages
+        return averages.strategy(self.spot.tree.game, self.tables, state.nodes, state.iterations)
 
 
 @dataclass(frozen=True)
@@ -166,7 +178,7 @@ class Work:
         while True:
             measured = max(_FIRST_MEASURED, engine.iterations + engine.iterations // _MEASURED_EVERY)
             reason = self._until(min(measured, last), began)
-            found = measure(engine.tree.game, engine.strategy(), engine.threads)
+            found = measure(engine.spot.tree.game, engine.strategy(), engine.spot.threads)
             self.say(f"SOLVER:\n{found.text(engine.seconds)}")
             if found.exploitable <= goal.chips and goal.steps is None:
                 return "required accuracy reached"

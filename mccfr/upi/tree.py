@@ -1,20 +1,13 @@
 """A spot's tree as the protocol names its nodes: `r:0:c:b94:c:7c`, root, actions, and cards where they are dealt."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from abstraction.cards import card_text, cards_text
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemSubgame
 from mccfr.config.limits import shown
-from mccfr.config.spot import spot_document
-from mccfr.config.tables import Config
 from mccfr.games.betting import amount_text
 from mccfr.games.game import Game
-from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import starts_street
 
@@ -50,20 +43,14 @@ class Node(NamedTuple):
 class SpotTree:
     """The tree of a spot.
 
-    config  of a run that would solve it
     game    the spot
     half    chips of each player in the pot when it begins
+    behind  chips that each has behind then
     """
 
-    def __init__(self, game: Mapping[str, Any], threads: int) -> None:
-        """`game` has the keys of `[game]`; raises as they do."""
-        self.document = dict(game)
-        self.config: Config = config_from(spot_document(game, 1.0, threads), "the tree")
-        assert isinstance(self.config.game, HoldemSubgame)
-        self.game: Game = holdem_subgame(self.config.game, Path())
-        self.cards = self.game.cards.listed()
-        self.half = self.game.pot_chips / 2
-        self.tree = self.game.tree
+    def __init__(self, game: Game, behind: float) -> None:
+        self.game, self.behind = game, behind
+        self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
 
     def find(self, name: str) -> Node:
         """The node of a name; `ValueError` where there is none, with what comes there instead."""

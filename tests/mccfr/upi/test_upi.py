@@ -17,10 +17,11 @@ import pytest
 from commands import call
 from upi_client import Client, spot
 
+import mccfr
 from abstraction.ranges import parse_range
 from mccfr.config.spot import spot_menu
 from mccfr.upi.lines import bets, read_amounts
-from mccfr.upi.tree import SpotTree
+from mccfr.upi.solving import Typed
 
 RIVER, TURN, FLOP = "QsJh2h7c3d", "QsJh2h7c", "QsJh2h"
 LINES = "90 270 910", "0 90 270 910", "0 180"
@@ -43,7 +44,8 @@ def turn():
 
 def grid(board, lines, **keys):
     game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "big_blind": 1}
-    return SpotTree({**game, **keys, "menu": {"first": [], "later": [], "add": bets(map(read_amounts, lines), 20)}}, 1)
+    menu = {"first": [], "later": [], "add": bets(map(read_amounts, lines), 20)}
+    return Typed({**game, **keys, "menu": menu}, 1).tree
 
 
 def as_amounts(line):
@@ -84,7 +86,7 @@ def test_all_lines_of_a_tree_as_add_line_are_that_tree(board):
     """A tree of sizes, written out line by line, is built again, with the same nodes and no others."""
     sizes = {**spot_menu("30%,60%", "40%", len(board) // 2 - 2), "allin_spr": 0.5}
     game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "menu": sizes}
-    whole = SpotTree(game, 1).lines()
+    whole = Typed(game, 1).tree.lines()
     assert len(whole) > 40
     lines = [as_amounts(line) for line in whole if not line.endswith("f") and line != "r"]
     assert sorted(grid(board, lines).lines()) == sorted(whole)
@@ -214,6 +216,17 @@ def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
     ):
         path.write_bytes(damaged)
         assert re.match(f"ERROR: .*tree.cfr is.* {sentence.split()[-1]}", other.ask(f"load_tree {path}"))
+
+
+def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": 0.02}
+    found, client = mccfr.spot(**asked, workers=0, run="there", bets="50%"), Client()
+    assert client.ask("load_tree there") == "load_tree ok!"
+    told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+    assert float(told["EV OOP"]) == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    assert client.ask("show_effective_stack") == "910" and "b90" in client.ask("show_children r:0")
+    assert client.ask("go").startswith("ERROR: the tree is of a run or policy")
 
 
 def test_scripts_are_run_line_by_line(tmp_path):
