@@ -46,7 +46,7 @@ def asked_spot(
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """`spot_behind` of a policy, a run or networks; `ValueError` for another game than no-limit hold'em."""
-    config = _game_config(policy)
+    config = game_config(policy)
     if not isinstance(config, HoldemGame | HoldemSubgame):
         raise ValueError(f"{policy} is of another game: give a policy of holdem or holdem-subgame")
     return spot_behind(open_source(Reference(policy)), config, line, board)
@@ -85,14 +85,14 @@ def spot_behind(
         "board": board,
         "ranges": {"oop": reach[0].tolist(), "ip": reach[1].tolist()},
         "pot": 2 * put_in,
-        "effective_stack": _stack(config) - put_in,
+        "effective_stack": whole_stack(config) - put_in,
         "big_blind": source.game.big_blind_chips,
     }
     return game, _menu_behind(config, found.line)
 
 
-def _game_config(path: Path) -> GameConfig:
-    """The `[game]` table behind something that `open_source` opens."""
+def game_config(path: Path) -> GameConfig:
+    """The `[game]` table behind something that `open_source` opens; raises as that does."""
     if is_run(path):
         return open_run(path).config.game
     if is_policy(path):
@@ -104,7 +104,7 @@ def _game_config(path: Path) -> GameConfig:
     return config_from({"game": dict(document)}, str(path)).game
 
 
-def _stack(config: HoldemGame | HoldemSubgame) -> float:
+def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
     """Chips of each player over the whole hand."""
     if isinstance(config, HoldemGame):
         return config.stack
