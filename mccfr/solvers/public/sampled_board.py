@@ -96,7 +96,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
     )
     ranked = board.showdown
     place = np.full((2, len(hand_cards)), -1)  # by strength
-    alike = np.array_equal(lists[0], lists[1])  # then most of what is found for one player is found for both
+    alike = np.array_equal(lists[0], lists[1])  # then their order is
     for player, hands in enumerate(lists):
         n = len(hands)
         order = ranked.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
@@ -105,11 +105,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         held = hand_cards[hands[order]]
         ranked.card[player, :n] = np.where(held < 0, cards, held)
         place[player, hands[order]] = np.arange(n)
-        if player and alike and np.array_equal(*bucket[:, :, hands].swapaxes(0, 1)):
-            for numbers in (board.rows, board.bucket, board.local, board.direct):
-                numbers[:, 1] = numbers[:, 0]
-        else:
-            _number_rows(board, player, bucket[:, player, hands])
+        _number_rows(board, player, bucket[:, player, hands])
     for player, hands in enumerate(lists):
         n, other = len(hands), 1 - player
         listed = hands[ranked.order[player, :n]]
@@ -119,24 +115,37 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 
 
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place.
+    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place."""
+    numbers = board.rows[:, player], board.bucket[:, player], board.local[:, player], board.direct[:, player]
+    here = np.ascontiguousarray(bucket)
+    _unique_rows(here, np.sort(here, axis=1), *numbers)
 
-    As `numpy.unique` would for one street: all streets at once, for boards are many and hands on each are few.
-    """
-    streets, n = bucket.shape
-    order = np.argsort(bucket, axis=1, kind="stable")
-    ascending = np.take_along_axis(bucket, order, axis=1)
-    begins = np.ones((streets, n), np.bool_)
-    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=begins[:, 1:])
-    local = np.cumsum(begins, axis=1, dtype=np.int32) - 1
-    np.put_along_axis(board.local[:, player], order, local, axis=1)
-    board.rows[:, player] = begins.sum(axis=1)
-    in_order = (order == np.arange(n)).all(axis=1) & (board.rows[:, player] == n)
-    for street in range(streets):
-        known = ascending[street, begins[street]]
-        board.bucket[street, player, : len(known)] = known
-        if in_order[street]:
-            board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
+
+@njit
+def _unique_rows(bucket, ordered, rows, found, local, direct):
+    """As `numpy.unique` for each street, whose calls cost more than hands do, for boards are many.  In place."""
+    for street in range(bucket.shape[0]):
+        here, known, count, in_order = bucket[street], found[street], 0, True
+        for k in range(here.shape[0]):
+            in_order &= here[k] == ordered[street, k]
+            if count == 0 or ordered[street, k] != known[count - 1]:
+                known[count] = ordered[street, k]
+                count += 1
+        in_order &= count == here.shape[0]
+        rows[street], direct[street] = count, 0
+        if in_order:
+            direct[street] = 1 + (count > 0 and known[count - 1] - known[0] == count - 1)
+        for k in range(here.shape[0]):
+            low, high = 0, count - 1
+            if in_order:
+                low, high = k, k
+            while low < high:
+                middle = (low + high) // 2
+                if known[middle] < here[k]:
+                    low = middle + 1
+                else:
+                    high = middle
+            local[street, k] = low
 
 
 def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
@@ -149,6 +158,14 @@ def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
         name: np.stack([getattr(first, name)[:, 0], getattr(second, name)[:, 1]], axis=1) for name in parts
     }
     return first._replace(**mixed)
+
+
+def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> SampledBoard:
+    """The same board with a player's hands in other buckets: `BoardHands.bucket` [S, 2, H] of the same hands."""
+    parts: dict[str, Any] = {name: getattr(board, name).copy() for name in ("rows", "bucket", "local", "direct")}
+    found = board._replace(**parts)
+    _number_rows(found, player, bucket[:, player, board.hand[player, : board.count[player]]])
+    return found
 
 
 def by_strength(board: SampledBoard) -> SampledBoard:
@@ -209,24 +226,27 @@ class BoardSource:
             _shuffle(self._state, self._boards, self.listed)
         return int(self._boards[iteration % self.listed])
 
-    def board(self, iteration: int) -> SampledBoard:
-        """The board of an iteration."""
-        if self.listed is None:
-            return self._dealt(iteration)
-        number = self.number(iteration)
-        found = self._kept.get(number)
-        if found is None:
-            found = self._made(number)
-            if len(self._kept) < _KEPT_BOARDS:
-                self._kept[number] = found
-        return found
-
-    def _dealt(self, iteration: int) -> SampledBoard:
+    def drawn(self, iteration: int) -> Any:
+        """What an iteration's board is: the number of a listed one, or cards of the deck."""
+        if self.listed is not None:
+            return self.number(iteration)
         deck = np.arange(self._cards.deck_size)
         seed_stream(self._state, *self._stream, np.uint64(iteration))
         count = self._cards.cards_on(self._cards.streets - 1)
         _shuffle(self._state, deck, count)
-        return self._made(deck[:count].tolist())
+        return deck[:count].tolist()
+
+    def board(self, iteration: int) -> SampledBoard:
+        """The board of an iteration."""
+        drawn = self.drawn(iteration)
+        if self.listed is None:
+            return self._made(drawn)
+        found = self._kept.get(drawn)
+        if found is None:
+            found = self._made(drawn)
+            if len(self._kept) < _KEPT_BOARDS:
+                self._kept[drawn] = found
+        return found
 
     def _made(self, board: Any) -> SampledBoard:
         made = from_cards(self._cards, board, self._dtype)
