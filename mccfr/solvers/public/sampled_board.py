@@ -7,7 +7,6 @@ Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte C
 minimization").
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +43,12 @@ class SampledBoard(NamedTuple):
     Vectors over hands have the order of `hand`, those of the showdown another.
 
     count     [2] int64         hands of each player
-    hand      [2, n] int32      numbers of the hands, ascending
+    hand      [2, n] int32      numbers of the hands, ascending or in order of strength
     weight    [2, n] F          the players' own weights of their hands (the ranges the game begins with)
     rows      [S, 2] int64      number of different buckets on each street
-    bucket    [S, 2, n] int32   those buckets, ascending
+    bucket    [S, 2, n] int32   those buckets, ascending where hands share some, else in order of the hands
     local     [S, 2, n] int32   place of each hand's bucket among them
-    direct    [S, 2] int8       1: each hand has a bucket of its own, in order; 2: and the buckets are consecutive
+    direct    [S, 2] int8       1: each hand has a bucket of its own; 2: and the buckets are consecutive, in order
     showdown  hands by strength
     """
 
@@ -66,12 +65,13 @@ class SampledBoard(NamedTuple):
 # --- making boards ---
 
 
-def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64) -> SampledBoard:
-    """A full board: the number of a listed one, or cards of the deck in order of dealing.
+def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
+    """A full board: the number of a listed one, or cards of the deck in order of dealing; `ordered`: `by_strength`.
 
     Raises `ValueError` for what is no such board, for a hand without a bucket, and for games without cards.
     """
-    return of_hands(cards.board_hands(board), cards.deck_size, dtype)
+    hands = cards.board_hands(board)
+    return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
@@ -131,14 +131,14 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
             if count == 0 or ordered[street, k] != known[count - 1]:
                 known[count] = ordered[street, k]
                 count += 1
-        in_order &= count == here.shape[0]
-        rows[street], direct[street] = count, 0
-        if in_order:
-            direct[street] = 1 + (count > 0 and known[count - 1] - known[0] == count - 1)
+        rows[street], direct[street] = count, count == here.shape[0]
+        if direct[street]:
+            direct[street] += in_order and count > 0 and known[count - 1] - known[0] == count - 1
+            for k in range(count):
+                known[k], local[street, k] = here[k], k
+            continue
         for k in range(here.shape[0]):
             low, high = 0, count - 1
-            if in_order:
-                low, high = k, k
             while low < high:
                 middle = (low + high) // 2
                 if known[middle] < here[k]:
@@ -168,25 +168,13 @@ def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) 
     return found
 
 
-def by_strength(board: SampledBoard) -> SampledBoard:
-    """The same board with hands in order of strength, so that `order` counts up: vectors over them go to showdowns as
-    they are.  Where each hand has a bucket of its own, buckets have that order too (`direct` is 1).
+def by_strength(hands: BoardHands) -> BoardHands:
+    """The same hands in order of strength, so that `ByStrength.order` counts up: vectors over them go to showdowns as
+    they are.
     """
-    parts: dict[str, Any] = {
-        name: getattr(board, name).copy() for name in ("hand", "weight", "bucket", "local", "direct")
-    }
-    in_order = board.showdown.order.copy()
-    for player in range(2):
-        count = int(board.count[player])
-        order = board.showdown.order[player, :count]
-        for name in ("hand", "weight"):
-            parts[name][player, :count] = getattr(board, name)[player, order]
-        for street in range(len(board.rows)):
-            name = "bucket" if board.direct[street, player] else "local"
-            parts[name][street, player, :count] = getattr(board, name)[street, player, order]
-        in_order[player, :count] = np.arange(count)
-    parts["direct"] = np.minimum(board.direct, 1)
-    return board._replace(showdown=board.showdown._replace(order=in_order), **parts)
+    orders = [np.argsort(hands.strength[live], kind="stable") for live in hands.live]
+    live = [each[order] for each, order in zip(hands.live, orders, strict=True)]
+    return hands._replace(live=live, weight=[each[order] for each, order in zip(hands.weight, orders, strict=True)])
 
 
 class BoardSource:
@@ -204,12 +192,13 @@ class BoardSource:
         seed: int,
         worker: int = 0,
         purpose: int = DEALS,
-        arrange: Callable[[SampledBoard], SampledBoard] | None = None,
+        *,
+        ordered: bool = False,
     ) -> None:
-        """`arrange` makes of each board what is given out: `by_strength`."""
+        """`ordered`: with hands in order of strength."""
         if not game.cards.dealt:
             raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
-        self._cards, self._dtype, self._arrange = game.cards, np.dtype(dtype), arrange
+        self._cards, self._dtype, self._ordered = game.cards, np.dtype(dtype), ordered
         self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)
         self.listed = game.cards.boards
@@ -249,8 +238,7 @@ class BoardSource:
         return found
 
     def _made(self, board: Any) -> SampledBoard:
-        made = from_cards(self._cards, board, self._dtype)
-        return made if self._arrange is None else self._arrange(made)
+        return from_cards(self._cards, board, self._dtype, ordered=self._ordered)
 
 
 @njit

@@ -73,7 +73,7 @@ class RespondedSampling(PublicChanceSampling):
         options: PublicChanceOptions = OPTIONS,
     ) -> None:
         tables = new_tables(responding_specs(game, trunk or game)) if tables is None else tables
-        super().__init__(game, options, tables, seed, worker, state)
+        super().__init__(game, options, tables, seed, worker, state, ordered=True)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
         self._of_learner = []
