@@ -160,11 +160,15 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
     # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
     trunk: str | None = None
+    warm_start: str | None = None  # sampled boards: a policy of the same game, on whatever buckets; None: with zeros
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         whole = self.trunk is None or self.variant == "cfr"
-        return [*super().checks(), ("variant", whole, "left out with solver.trunk: sampled boards have one form")]
+        return [
+            *super().checks(),
+            ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
+        ]
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):

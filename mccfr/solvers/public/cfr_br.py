@@ -184,6 +184,27 @@ class CfrBr:
                 table.fill(0)
 
 
+def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
+    """The game on the buckets that opponents have before the last street; None: on those of the players.
+
+    Raises `ValueError` for a game without cards, and for buckets that there are not.
+    """
+    if not game.cards.dealt:
+        raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
+    if solver.trunk == "own":
+        return None
+    if solver.trunk == "lossless":
+        if game.cards.boards is None:
+            raise ValueError(
+                f"solver.trunk = 'lossless': the hands of {game.name} are too many; name an abstraction that is finer "
+                "than the players', or take 'own'"
+            )
+        return None if game.known_cards is None else replace(game, cards=game.known_cards)
+    if game.trunk_cards is None:
+        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, trunk_cards")
+    return replace(game, cards=game.trunk_cards)
+
+
 def listed_cards(game: Game) -> ListedCards:
     """The cards of a game that CFR-BR can go over; `ValueError` for others."""
     if game.cards.boards is None:
@@ -272,25 +293,10 @@ class CfrBestResponse(Algorithm):
         if self._solver.trunk is None:
             listed_cards(game)
             _ = self._variant
+            if self._solver.warm_start is not None:
+                raise ValueError("solver.warm_start is for sampled boards: set solver.trunk, or leave it out")
         else:
-            self._trunk(game)
-
-    def _trunk(self, game: Game) -> Game | None:
-        """The game on the buckets of opponents before the last street; None: on those of the players."""
-        if not game.cards.dealt:
-            raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
-        if self._solver.trunk == "own":
-            return None
-        if self._solver.trunk == "lossless":
-            if game.cards.boards is None:
-                raise ValueError(
-                    f"solver.trunk = 'lossless': the hands of {game.name} are too many; name an abstraction that is "
-                    "finer than the players', or take 'own'"
-                )
-            return None if game.known_cards is None else replace(game, cards=game.known_cards)
-        if game.trunk_cards is None:
-            raise ValueError(f"solver.trunk = {self._solver.trunk!r}: the game comes without its buckets, trunk_cards")
-        return replace(game, cards=game.trunk_cards)
+            trunk_game(self._solver, game)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: nothing is padded."""
@@ -300,7 +306,7 @@ class CfrBestResponse(Algorithm):
         if self._solver.trunk is not None:
             tables = self.config.tables
             sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
-            specs = responding_specs(game, self._trunk(game) or game, tables.regret_dtype, sum_dtype)
+            specs = responding_specs(game, trunk_game(self._solver, game) or game, tables.regret_dtype, sum_dtype)
             return TableLayout(specs, nothing)
         return TableLayout(table_specs(game, self._variant, "float64"), nothing)
 
@@ -308,6 +314,6 @@ class CfrBestResponse(Algorithm):
         """As `Algorithm.solver`."""
         share = share or Share()
         if self._solver.trunk is not None:
-            given = self._trunk(game), self._solver.seed, share.worker, known_state(share)
+            given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
             return PublicChanceSolver(RespondedSampling(game, tables, *given), share)
         return IterationSolver(CfrBr(game, self._variant, tables, share.state.iterations), share)

@@ -30,7 +30,7 @@ from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.sampled_board import by_strength, from_cards
+from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.streets import AT_DECISION
@@ -184,7 +184,7 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     cards = [0, 17, 30, 51, 8]
     public, tables = card_game(own, strategy, own.cards.after(3, cards))
     side = Profile(own, strategy)
-    expected, _ = SeatedPolicies(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
+    expected, _ = SeatedPolicies(side, side).play(from_cards(own.cards, cards, ordered=True), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 

@@ -28,7 +28,7 @@ from mccfr.solvers.public.public_chance.sampling import (
     table_specs,
 )
 from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_response, responded_traversals
-from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
+from mccfr.solvers.public.sampled_board import SampledBoard, rebucketed
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import SLOT_FIRST, table_name
 from storage.schema import ArraySpec
@@ -73,7 +73,7 @@ class RespondedSampling(PublicChanceSampling):
         options: PublicChanceOptions = OPTIONS,
     ) -> None:
         tables = new_tables(responding_specs(game, trunk or game)) if tables is None else tables
-        super().__init__(game, options, tables, seed, worker, state)
+        super().__init__(game, options, tables, seed, worker, state, ordered=True)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
         self._of_learner = []
@@ -83,20 +83,19 @@ class RespondedSampling(PublicChanceSampling):
             chosen = zip(mine, regret, trunks, sums, strict=True)
             blocks = [(own, kept) if is_mine else (other, sum_cell) for is_mine, own, other, kept in chosen]
             self._of_learner.append(VectorTables(*map(tuple, zip(*blocks, strict=True))))
-        self._trunk = None if trunk is None else BoardSource(trunk, self._dtype, seed, worker)
+        self._trunk = None if trunk is None else trunk.cards
         room = len(self._trees.kind), game.cards.most_hands
         self._responses = [new_response(1 - learner, *room) for learner in range(2)]
 
     def _traverse(
         self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
     ) -> int:
-        theirs = None if self._trunk is None else self._trunk.board(self.state.iterations)
+        drawn, trunk = self._source.drawn(self.state.iterations), self._trunk
+        bucket = None if trunk is None else trunk.board_hands(drawn).bucket
         word, floored, nodes = np.uint64(second_word(self._rng)), int(self.options.plus), 0
         for learner in (0, 1) if seats is None else seats:
-            mixed = board
-            if theirs is not None:
-                mixed = seated(theirs, board) if learner else seated(board, theirs)
             other = 1 - learner
+            mixed = board if bucket is None else rebucketed(board, other, bucket)
             task = Task(other, regret_weight, sum_weight, floored, 0.0, word, self._rng, self._responses[learner])
             nodes += int(responded_traversals(self._trees, self._of_learner[learner], mixed, task, self._scratch))
         return nodes

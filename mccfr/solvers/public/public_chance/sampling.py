@@ -104,6 +104,7 @@ class PublicChanceSampling:
     seed, worker   name the stream of boards
     state    to go on from; changed as iterations are run
     seats    the players who learn; another one's regrets never change
+    ordered  whether boards have their hands in order of strength
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
@@ -117,6 +118,8 @@ class PublicChanceSampling:
         worker: int = 0,
         state: PublicChanceState | None = None,
         seats: Sequence[int] = (0, 1),
+        *,
+        ordered: bool = False,
     ) -> None:
         self._seats = seats
         self.options, self.state = options or PublicChanceOptions(), state or PublicChanceState()
@@ -124,7 +127,7 @@ class PublicChanceSampling:
         self.game, self.tables = game, new_tables(table_specs(game)) if tables is None else tables
         self._worker = worker
         self._kernel_tables, self._dtype = _kernel_tables(game, self.tables)
-        self._source = BoardSource(game, self._dtype, seed, worker)
+        self._source = BoardSource(game, self._dtype, seed, worker, ordered=ordered)
         self._trees = street_trees(game.tree)
         self._scratch = new_scratch(self._trees, game.cards.most_hands, game.cards.deck_size, self._dtype)
         self._stream = np.uint64(seed), np.uint64(worker)

@@ -31,7 +31,7 @@ from mccfr.solvers.public.public_chance.board_rows import (
     weigh_gains,
 )
 from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, new_jobs
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs, store_values
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
@@ -55,7 +55,8 @@ class Task(NamedTuple):
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     word           random bits of the iteration, by which float32 strategy sums are rounded
     rng            [4] uint64: state by which lines are skipped, changed in place
-    response       of the player who responds best on the last street, as `_respond` and `_follow` say
+    response       of the player who responds best on the last street, as `_respond` and `_follow` say; if there is one,
+                   hands of the board are in order of strength
     """
 
     traverser: int
@@ -107,7 +108,7 @@ class SampledScratch(NamedTuple):
     group         [3, G] int64  last-street trees under way: the tree, its first row, the row that its value goes to
     range_of      [N] int64     row in `reach` of the opponent's range at a member, NOWHERE: never reached
     reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
-    value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
+    value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last: nobody's
     decision      rows of the one that is under way
     jobs          N of them, at terminals
     lanes         ranges side by side, for terminals
@@ -132,7 +133,8 @@ def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response
 
 
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Scratch for boards of at most `hands` hands."""
+    """Scratch for boards of at most `hands` hands, and what fills up their last block of lanes."""
+    hands += LANES
     room = trees.members.copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
@@ -143,7 +145,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros((3, int(room[-1])), np.int64),
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
-        np.zeros((members, hands), dtype),
+        np.zeros((members + 1, hands), dtype),
         DecisionRows(np.zeros((actions, hands), dtype), np.zeros((actions, hands), dtype), np.zeros(hands, dtype)),
         new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
@@ -263,23 +265,51 @@ def _descend(trees, tables, board, task, scratch, at, count):
 def _terminals(board, task, scratch, count):
     """Values of the terminals of all jobs, LANES ranges at a time."""
     player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
-    picked, limit, whole = lanes.picked, lanes.limit, board.showdown.cards[0] + 1
+    limit, whole = lanes.limit, board.showdown.cards[0] + 1
     for start in range(0, count, LANES):
         stop, showdown = min(start + LANES, count), False
         for job in range(start, stop):
             showdown = showdown or jobs.ending[1, job] != NOWHERE
-        load_lanes(board, 1 - player, scratch.reach, jobs.source[start:stop], lanes.reach)
+        _load(board, task, scratch, start, stop)
         fill_lanes(board, player, showdown, lanes)
         for lane in range(LANES):
             limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
         for kind in range(1 + showdown):
-            found = 0
-            for job in range(start, stop):
-                if jobs.ending[kind, job] != NOWHERE:
-                    picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
-                    lanes.factor[found] = jobs.chips[kind, job]
-                    found += 1
-            store_lanes(board, player, lanes.won if kind else lanes.met, found, lanes, scratch.value)
+            _store(board, task, scratch, start, stop, kind)
+
+
+@part_njit
+def _load(board, task, scratch, start, stop):
+    """The ranges of some jobs side by side."""
+    jobs, lanes, other = scratch.jobs, scratch.lanes, 1 - task.traverser
+    if task.response.player < 0:
+        load_lanes(board, other, scratch.reach, jobs.source[start:stop], lanes.reach)
+        return
+    for lane in range(LANES):
+        lanes.picked[0, lane] = jobs.source[min(start + lane, stop - 1)]
+    load_ranges(lanes.reach, scratch.reach, lanes.picked[0], board.count[other], stop - start)
+
+
+@part_njit
+def _store(board, task, scratch, start, stop, kind):
+    """The values of some jobs' folds (0) or showdowns (1) back to their rows."""
+    jobs, lanes, player = scratch.jobs, scratch.lanes, task.traverser
+    picked, factor, value, found = lanes.picked, lanes.factor, scratch.value, 0
+    table = lanes.won if kind else lanes.met
+    if task.response.player < 0:
+        for job in range(start, stop):
+            if jobs.ending[kind, job] != NOWHERE:
+                picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
+                factor[found] = jobs.chips[kind, job]
+                found += 1
+        store_lanes(board, player, table, found, lanes, value)
+        return
+    for lane in range(LANES):
+        job, nowhere = min(start + lane, stop - 1), value.shape[0] - 1
+        ending = jobs.ending[kind, job] if start + lane < stop else NOWHERE
+        picked[1, lane] = nowhere if ending == NOWHERE else ending
+        factor[lane] = jobs.chips[kind, job]
+    store_values(value, picked[1], table, factor, lanes.limit, board.count[player], stop - start)
 
 
 @inline_njit

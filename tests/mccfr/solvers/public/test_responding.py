@@ -22,12 +22,14 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.cfr_br import CfrBr
-from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling
-from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
+from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling, responding_specs
+from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, new_tables
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.solvers.variants import variant
-from mccfr.tables.layout import private_tables, table_name
+from mccfr.solvers.warm_start import begin_warm_boards
+from mccfr.tables.layout import TableSet, private_tables, table_name
+from mccfr.tables.strategy import row_starts
 from mccfr.trees.compiled import TERMINAL
 
 
@@ -54,7 +56,7 @@ class Naive:
     def __init__(self, sampler, learner, *, blind=False):
         self.game, self.blind, self.learner, self.other = sampler.game, blind, learner, 1 - learner
         self.tree, self.cards = self.game.tree.arrays, self.game.cards
-        self.known = sampler._trunk._cards if sampler._trunk else self.cards
+        self.known = sampler._trunk if sampler._trunk else self.cards
         self.tables = {name: table.astype(float) for name, table in sampler.tables.items()}
         self.board = [sampler._source.number(sampler.state.iterations)]
         for parent in reversed(self.cards.board_parent[1:]):
@@ -200,6 +202,27 @@ def test_it_comes_to_full_width_cfr_br_and_below_plain_sampling(coarse, leduc):
     whole.iterate(100)
     chips = [evaluate_exact(coarse, each.average_strategy()).exploitability_chips for each in (ours, plain, whole)]
     assert chips[0] < chips[2] + 0.01 and chips[1] > 1.4 * chips[0]
+
+
+def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
+    """Whose rows are played as the policy has them, a hand of the opponent's as its bucket."""
+    run = RespondedSampling(coarse, trunk=leduc)
+    run.run(50)
+    policy = run.average_strategy()
+    begun = TableSet(new_tables(responding_specs(coarse, leduc)), responding_specs(coarse, leduc))
+    begin_warm_boards(coarse, leduc, begun, coarse, policy, 100)
+    bucket_of = np.zeros(int(leduc.buckets[0]), int)
+    bucket_of[leduc.cards.bucket[0][0, 0]] = coarse.cards.bucket[0][0, 0]
+    for block in range(4):
+        starts, wanted = row_starts(coarse, block), policy.probability[block]
+        for kind, rows in (("regret", slice(None)), (TRUNK, bucket_of)):
+            cells = begun.rows(kind, block)
+            if cells is None:
+                assert kind == TRUNK and block >= 2
+                continue
+            total = np.repeat(np.add.reduceat(cells, starts[:-1], axis=1), np.diff(starts), axis=1)
+            assert (total >= 0).all() and np.allclose(cells, total * wanted[rows], atol=1e-4 * total.max())
+            assert (total > 0).mean() > 0.9
 
 
 def test_a_run_goes_on_to_the_same_bits(coarse):
