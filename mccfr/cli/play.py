@@ -92,7 +92,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     best = record["best_response_chips"]
     if best is not None:
         who = "a best response" if record["bound"] == "exact" else "the responder"
-        click.echo(f"{who} gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+        blind, roles = record["big_blind_chips"], record["roles"]
+        bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
+        gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+        click.echo(f"{who} gets {' and '.join(gets)}")
 
 
 @click.command()
@@ -238,8 +241,8 @@ _NEXT = {
 @abstraction_option
 @json_option
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
-    """What a policy, or the run in DIR, does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the
-    first decision).
+    """What a policy, or the run in DIR, does after the betting LINE: c, f, rN (to N chips in the whole hand), in
+    no-limit hold'em also 3bb, 50% or allin, / between streets; "" is the first decision.
 
     Example: mccfr query kuhn-policy cb --hand Q
     """
@@ -265,7 +268,10 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 def _query_text(found: dict[str, Any]) -> str:
     """The answer for people: one row for each action, or one for each hand."""
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
-    lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
+    if found["pot_chips"] is not None and found["big_blind_chips"] is not None:
+        pot += f" = {found['pot_chips'] / found['big_blind_chips']:g} big blinds"
+    who = f"player {found['player']} ({found['role']})"
+    lines = [f"{who} to act on street {found['street']} after {found['line']!r}{pot}"]
     for reading in found.get("readings", ()):
         call = "" if reading["after_call"] is None else f", and for {reading['after_call']!r} once it is called,"
         lines.append(

@@ -81,7 +81,8 @@ def evaluate_found(
     other, name = _opponent_of(found, check_method(found.game, method), against)
     reporter.phase(EVALUATING)
     with naming_steps(reporter):
-        return measure(method, side, other, name, **options) | found.counts
+        record = measure(method, side, other, name, **options) | found.counts
+    return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
 
 
 def _decided(game: Game, name: str, *, met: bool) -> str:

@@ -237,6 +237,24 @@ def program_in_the_documents(language, folder):
     return ["node", str(examples / "look_up.mjs")]
 
 
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
+    program = [*program_in_the_documents(language, tmp_path), trained / "policy", "r300c/cr900"]
+
+    def read(*cards):
+        return subprocess.run([*program, *cards], check=False, capture_output=True, text=True, timeout=60)
+
+    assert read("khQD", "kC7d2s").stdout == read("KhQd", "Kc7d2s").stdout != ""
+    for hand, board, words in (
+        ("KhQd", "Qd7d2s", "there"),
+        ("KhKh", "Qd7d2s", "hand"),
+        ("1hKh", "Qd7d2s", "cards are written as Kc7d2s"),
+        ("KhQd", "7d7d2s", "there"),
+    ):
+        refused = read(hand, board)
+        assert refused.returncode and words in refused.stderr
+
+
 def carrying_values(policy, folder):
     """A copy of a policy, by links, with values of its own: {(street, player): [buckets, places]}, {street: nodes}."""
     tree, rng, values, roots = policy.game.tree, np.random.default_rng(8), {}, {}
