@@ -30,7 +30,7 @@ from storage.space import bytes_text
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
     "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
-    "--against, else exact or, of whole hold'em, lbr; or module:Class.",
+    "--against, else exact or, of whole hold'em, lbr (sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
