@@ -136,6 +136,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
 @click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
+@click.option("--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: what rows are of.")
+@click.option("--board", help="--by hand: rows on this board, and on its beginnings on streets before.")
 @abstraction_option
 @replace_option
 def export(
@@ -153,6 +155,8 @@ def export(
     cost_boards: int,
     values: bool,
     values_boards: int,
+    by: str,
+    board: str | None,
     replace: bool,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
@@ -173,8 +177,11 @@ def export(
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
+    if by == "bucket" and board is not None:
+        raise click.BadParameter("--board is of rows of hands: add --by hand")
+    board = (board or "") if by == "hand" else None
     if is_policy(directory):
-        _export_policy(directory, out, format_name or "policy", replace=replace)
+        _export_policy(directory, out, format_name or "policy", board, replace=replace)
         return
     run = open_run(directory, abstraction)
     plain = quantise or purify or threshold or tabulate
@@ -194,6 +201,7 @@ def export(
             threshold=threshold,
             cost_boards=cost_boards if quantise or purify or threshold else 0,
             value_boards=values_boards if values else 0,
+            board=board,
             replace=replace,
         )
         written = export_run(run, run.build_game(), out, options, report)
@@ -207,17 +215,17 @@ def _tell_written(written: Path, format_name: str) -> None:
     click.echo(f"wrote {written}, {size}{_NEXT.get(format_name, '').format(written)}", err=True)
 
 
-def _export_policy(directory: Path, out: Path, format_name: str, *, replace: bool) -> None:
+def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
     """Write a policy as something else; `click.BadParameter` for an option that is for runs."""
     from mccfr.policy import Policy
 
     context = click.get_current_context()
-    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "replace"}):
+    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = name.replace("_", "-")
             raise click.BadParameter(f"--{option} is for runs, and {directory} is a policy: leave it out")
-    _tell_written(Policy.open(directory).export(out, format=format_name, replace=replace), format_name)
+    _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
 _NEXT = {
