@@ -144,20 +144,11 @@ def export(
     directory: Path,
     out: Path,
     format_name: str | None,
-    tabulate: bool,
     checkpoint: int | None,
-    quantise: str | None,
     best: str | None,
-    average: str | None,
-    abstraction: Path | None,
-    purify: bool,
-    threshold: float,
-    cost_boards: int,
-    values: bool,
-    values_boards: int,
     by: str,
     board: str | None,
-    replace: bool,
+    **how: Any,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
 
@@ -173,6 +164,7 @@ def export(
     from mccfr.runs.results.checkpoints import best_checkpoint
     from mccfr.runs.results.export import ExportOptions, export_run
 
+    tabulate, quantise = how["tabulate"], how["quantise"]
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
@@ -181,11 +173,12 @@ def export(
         raise click.BadParameter("--board is of rows of hands: add --by hand")
     board = (board or "") if by == "hand" else None
     if is_policy(directory):
-        _export_policy(directory, out, format_name or "policy", board, replace=replace)
+        _export_policy(directory, out, format_name or "policy", board, replace=how["replace"])
         return
-    run = open_run(directory, abstraction)
-    plain = quantise or purify or threshold or tabulate
-    format_name = format_name or ("networks" if run.algorithm.averages.keeps_networks and not plain else "policy")
+    run = open_run(directory, how["abstraction"])
+    changed = quantise or how["purify"] or how["threshold"]
+    networks = run.algorithm.averages.keeps_networks and not (changed or tabulate)
+    format_name = format_name or ("networks" if networks else "policy")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -196,13 +189,13 @@ def export(
             format_name,
             quantise or "uint16",
             checkpoint,
-            average,
-            purify=purify,
-            threshold=threshold,
-            cost_boards=cost_boards if quantise or purify or threshold else 0,
-            value_boards=values_boards if values else 0,
+            how["average"],
+            purify=how["purify"],
+            threshold=how["threshold"],
+            cost_boards=how["cost_boards"] if changed else 0,
+            value_boards=how["values_boards"] if how["values"] else 0,
             board=board,
-            replace=replace,
+            replace=how["replace"],
         )
         written = export_run(run, run.build_game(), out, options, report)
     _tell_written(written, format_name)
