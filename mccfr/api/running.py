@@ -100,24 +100,27 @@ def solve(
     sentence, `RuntimeError` where a worker died.
     """
     require_main_thread()
+    reporter = CallbackReporter(progress)
+    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
+
+    def started(document: dict[str, Any], source: str, base: Path, directory: Path) -> tuple[rundir.Run, Game]:
+        for key, value in (overrides or {}).items():
+            if "." not in key:
+                raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
+            override(document, key, plain(value), f"overrides = {key!r}")
+        settings = config_from(document, source, (base,))
+        limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+        settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, base, directory, terms, ignored=ignored_keys(document))
+
     if isinstance(config, Mapping):
         if run is None:
             raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
-        document, source, base = plain(config), "mccfr.solve", Path()
+        begun = started(plain(config), "mccfr.solve", Path(), Path(run))
     else:
-        path, _ = own_copy(find_file(Path(config)))
-        document, source, base = load_document(path), str(path), path.parent
-        run = Path("runs") / path.stem if run is None else run
-    for key, value in (overrides or {}).items():
-        if "." not in key:
-            raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
-        override(document, key, plain(value), f"overrides = {key!r}")
-    settings = config_from(document, source, (base,))
-    limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
-    settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-    reporter = CallbackReporter(progress)
-    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
-    return trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
+        with own_copy(find_file(Path(config))) as (path, _):
+            begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
+    return trained(*begun, terms)
 
 
 def resume(

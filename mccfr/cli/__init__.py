@@ -17,7 +17,7 @@ click.rich_click.COMMAND_GROUPS = {
         {"name": "Before a run", "commands": ["init", "games", "plan"]},
         {"name": "Runs", "commands": ["solve", "spot", "upi", "resume", "status", "stop", "verify", "cluster"]},
         {"name": "Results", "commands": ["evaluate", "export", "query", "view", "report", "compare", "tensorboard"]},
-        {"name": "At the table", "commands": ["play", "match", "bot", "dealer"]},
+        {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
 }

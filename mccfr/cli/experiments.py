@@ -38,7 +38,8 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     from mccfr.experiments.plot import ABSENT, can_plot, draw, panels_of
     from mccfr.experiments.running import PLOT
 
-    described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
+    with own_file(experiment, EXPERIMENTS) as file:
+        described = load_experiment(file, overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)

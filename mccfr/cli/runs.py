@@ -72,12 +72,11 @@ def started(
 
     if is_run(config):
         raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
-    config = own_file(config)
-    document = load_document(config, overrides)
-    settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
-    settings = structs.replace(settings, run=limited(settings.run, limits))
-    directory = directory or Path("runs") / config.stem
-    return start_run(settings, config.parent, directory, terms, ignored=ignored)
+    with own_file(config) as file:
+        document = load_document(file, overrides)
+        settings, ignored = config_from(document, str(file), (file.parent,)), ignored_keys(document)
+        settings = structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, file.parent, directory or Path("runs") / file.stem, terms, ignored=ignored)
 
 
 @click.command()

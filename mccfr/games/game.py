@@ -57,6 +57,17 @@ class Game:
         return STREET_NAMES[self.cards.cards_on(street)] if self.is_holdem and self.cards.dealt else street
 
     @property
+    def roles(self) -> tuple[str, str]:
+        """What people call the two players."""
+        if self.is_holdem:
+            return (
+                ("big blind", "button")
+                if self.street_name(0) == STREET_NAMES[0]
+                else ("out of position", "in position")
+            )
+        return ("second player", "first player") if self.tree.arrays.player[0] else ("first player", "second player")
+
+    @property
     def buckets(self) -> npt.NDArray[np.int64]:
         """[2·S] number of buckets of each block (2·street + player)."""
         return self.cards.buckets.reshape(-1)

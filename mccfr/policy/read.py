@@ -182,23 +182,34 @@ class Policy(Behaviour):
         """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
         return query(self, line, hand, board)
 
-    def export(self, out: Path, *, format: str = "csv", replace: bool = False) -> Path:  # noqa: A002 - the command's name
+    def export(
+        self,
+        out: Path,
+        *,
+        format: str = "csv",  # noqa: A002 - the command's name
+        board: str | None = None,
+        replace: bool = False,
+    ) -> Path:
         """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); returns what was written.
 
+        board    csv, parquet: rows of hands on this board, "" for none; None: of buckets
         replace  whether an export of another run or solver may be replaced
 
         Raises `ValueError` for another format, and for one that this game or installation has not; `FileExistsError`
         where something else is at `out`.
         """
-        from mccfr.policy.export import LISTS, PROVENANCE, export  # which is above what reads policies
+        from mccfr.policy.export import BY_HAND, LISTS, PROVENANCE, export  # which is above what reads policies
 
         if format not in LISTS:
             raise ValueError(f"export format {format!r} is not one of {', '.join(LISTS)}, which a policy is written as")
+        if board is not None and format not in BY_HAND:
+            raise ValueError(f"{format} has no rows that could be of hands: choose {' or '.join(BY_HAND)}")
         origin = self.meta["provenance"]
         may = replaceable(PROVENANCE[format], origin.get(RUN_ID), replace=replace)
         check_output(out := Path(out), may)
         document = self.meta["game"]
-        export(self.game, document, self.strategy(), TableSet({}), out, format, "", origin, replaceable=may)
+        nothing = TableSet({})
+        export(self.game, document, self.strategy(), nothing, out, format, "", origin, board=board, replaceable=may)
         return out
 
     def __repr__(self) -> str:

@@ -92,11 +92,10 @@ def write_report(
 def _data(game: Game, cards: ShownCards, views: Mapping[str, Any]) -> dict[str, Any]:
     """What the script reads."""
     grid = make_grid(cards.hand_cards, cards.names)
-    seats = ("out of position", "button") if game.name.startswith("holdem") else ("first seat", "second seat")
     return {
         "scale": SCALE,
         "names": list(cards.names),
-        "players": [f"Player {player} ({seat})" for player, seat in enumerate(seats)],
+        "players": [f"Player {player} ({role})" for player, role in enumerate(game.roles)],
         "rows": grid.rows,
         "columns": grid.columns,
         "label": list(grid.label),

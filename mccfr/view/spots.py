@@ -21,7 +21,7 @@ from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, GridCells, rounded
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
-from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
+from mccfr.view.words import action_kind, action_text, pot_share, street_text
 
 MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
@@ -77,7 +77,8 @@ class Spots:
         self._grid = make_grid(self._dealing.hand_cards, self._names)
         self._cells = GridCells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
-        self._money, self._roles = money_of(source.game), roles(source.game)
+        first, second = source.game.roles
+        self._money, self._roles = money_of(source.game), (first.capitalize(), second.capitalize())
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
 
     @property

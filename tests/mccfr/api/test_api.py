@@ -104,8 +104,9 @@ def test_solvers_and_policies_meet(tmp_path):
     assert won.value_chips > 0 and won.against == "a solver of 1 iterations"
     assert lost.value_chips == pytest.approx(-won.value_chips, abs=1e-4)
     assert mccfr.evaluate(good, "head-to-head", against="always-call").value_chips > 0
+    assert mccfr.evaluate(good, against=poor).value_chips == won.value_chips
     with pytest.raises(ValueError, match="exact meets no opponent"):
-        mccfr.evaluate(good, against=poor)
+        mccfr.evaluate(good, "exact", against=poor)
     with pytest.raises(ValueError, match="has none to choose from"):
         mccfr.evaluate(good, checkpoint=1)
 
