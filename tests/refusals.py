@@ -7,8 +7,8 @@ import pytest
 
 
 def refused(words: str, call: Callable, /, *arguments: object, error: type[Exception] = ValueError, **named: object):
-    """Check that a call is refused by one sentence with these words, a regular expression: the sentence."""
-    with pytest.raises(error, match=words) as caught:
+    """Check that a call is refused by one sentence with these words, a regular expression; returns it."""
+    with pytest.raises(error, match=words or None) as caught:
         call(*arguments, **named)
     assert "\n" not in str(caught.value)
     return str(caught.value)

@@ -12,8 +12,8 @@ from itertools import chain, combinations, pairwise, permutations
 
 import numpy as np
 import phevaluator
-import pyspiel
 import pytest
+from openspiel import universal_poker
 from pokerkit import StandardHighHand
 
 from abstraction import evaluator
@@ -157,27 +157,6 @@ def test_kernels_have_one_signature_whatever_the_caller_passes():
         assert len(evaluator.fill_board_strengths.signatures) == 1
 
 
-def universal_poker(ranks, suits, hole_cards, board_cards):
-    """OpenSpiel's game in which only checks are possible, so that every deal goes to a showdown for 1 chip."""
-    return pyspiel.load_game(
-        "universal_poker",
-        {
-            "betting": "limit",
-            "numPlayers": 2,
-            "numRounds": 2,
-            "blind": "1 1",
-            "stack": "5 5",
-            "raiseSize": "2 2",
-            "maxRaises": "0 0",
-            "firstPlayer": "1 1",
-            "numRanks": ranks,
-            "numSuits": suits,
-            "numHoleCards": hole_cards,
-            "numBoardCards": f"0 {board_cards}",
-        },
-    )
-
-
 def deals(deck_size, hole_cards, board_cards, count):
     """`count` random deals, or all in which hands and board are sorted if there are no more than that."""
     total = 2 * hole_cards + board_cards
@@ -206,7 +185,9 @@ def deals(deck_size, hole_cards, board_cards, count):
     ],
 )
 def test_poker_family_ranks_hands_as_universal_poker(ranks, suits, hole_cards, board_cards):
-    game = universal_poker(ranks, suits, hole_cards, board_cards)
+    checks = {"betting": "limit", "raiseSize": "2 2", "maxRaises": "0 0"}  # so that every deal goes to a showdown
+    betting = {**checks, "blind": "1 1", "stack": "5 5", "firstPlayer": "1 1"}
+    game = universal_poker(ranks, suits, hole_cards, (0, board_cards), **betting)
     outcomes = Counter()
     for deal in deals(ranks * suits, hole_cards, board_cards, 1500):
         state, dealt = game.new_initial_state(), iter(deal)

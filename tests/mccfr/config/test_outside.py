@@ -12,7 +12,7 @@ import shutil
 import sys
 
 import pytest
-from commands import command
+from commands import answer, command, refusal
 from refusals import refused
 
 import mccfr
@@ -92,10 +92,8 @@ def test_what_cannot_be_named_is_refused_in_one_sentence(tmp_path, name, told):
     (tmp_path / "games_x.py").write_text(GAME)
     (tmp_path / "broken_x.py").write_text("1 / 0")
     (tmp_path / "needy_x.py").write_text("import nowhere_at_all")
-    with pytest.raises(ValueError) as raised:
-        config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
-    assert str(raised.value).startswith("my.toml: game.name = ") and "\n" not in str(raised.value)
-    assert told.format(folder=tmp_path) in str(raised.value)
+    raised = refused("", config_from, {"game": {"name": name}}, "my.toml", (tmp_path,))
+    assert raised.startswith("my.toml: game.name = ") and told.format(folder=tmp_path) in raised
 
 
 def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
@@ -230,8 +228,7 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     manifest["code_folders"] = [str(directory / "inputs")]
     write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
     assert command("status", directory) == 0 and not mark.exists()
-    assert command("resume", directory) == 2
-    assert "code of a user's, 'games_v:mine'" in capsys.readouterr().err and not mark.exists()
+    assert "code of a user's, 'games_v:mine'" in refusal(capsys, "resume", directory) and not mark.exists()
 
 
 DEEP = """
@@ -292,9 +289,7 @@ def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
     config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
     assert command("solve", config, "--run", directory) == 0
     assert command("resume", directory, "--iterations", 30) == 0
-    capsys.readouterr()
-    assert command("evaluate", directory, "--method", "mixed", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["method"] == "mixed"
+    assert answer(capsys, "evaluate", directory, "--method", "mixed")["method"] == "mixed"
     manifest = json.loads((directory / "manifest.json").read_text())
     assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
     solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)

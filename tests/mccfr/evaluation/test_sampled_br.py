@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from naive_value import naive_value
 from random_policy import policy
+from refusals import refused
 from small_games import GAMES, game_of
 from strategies import random_strategy
 
@@ -247,8 +248,7 @@ def test_planted_strata_of_unequal_size_need_their_weights():
 def test_all_boards_leave_no_width():
     value, weight = np.arange(6.0), np.ones(6)
     assert stratified95(value, weight, BoardStrata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
-    with pytest.raises(ValueError, match="a stratum has one unit of several boards"):
-        stratified95(value[:3], weight[:3], BoardStrata.of(3, 1, 6))
+    refused("a stratum has one unit of several boards", stratified95, value[:3], weight[:3], BoardStrata.of(3, 1, 6))
 
 
 # --- as a method ---
@@ -282,8 +282,7 @@ def test_workers_and_budget_change_nothing_else():
 )
 def test_bad_input_is_one_sentence(options, message):
     own = game_of("leduc")
-    with pytest.raises(ValueError, match=message):
-        measure("sampled-br", Profile(own, uniform_strategy(own)), **options)
+    refused(message, measure, "sampled-br", Profile(own, uniform_strategy(own)), **options)
 
 
 def test_games_without_cards_and_options_of_others_are_refused():

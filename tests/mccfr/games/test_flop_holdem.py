@@ -1,12 +1,11 @@
 """Hold'em that ends on the flop: lossless, listed boards, solved and measured exactly."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command
+from commands import answer, command
 from places import RUNS
 from refusals import refused
 from strategies import play, random_strategy, seated
@@ -94,8 +93,7 @@ def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
     assert last["boards"] == 20 and last["ci95_chips"][0] > 0
     capsys.readouterr()
     options = ("--method", "head-to-head", "--boards", 40, "--seed", 7, "--json")
-    assert command("evaluate", tmp_path / "policy", *options) == 0
-    assert json.loads(capsys.readouterr().out)["ci95_chips"][0] > 0
+    assert answer(capsys, "evaluate", tmp_path / "policy", *options)["ci95_chips"][0] > 0
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ from functools import cache
 from itertools import permutations
 
 import numpy as np
-import pyspiel
 import pytest
+from openspiel import universal_poker
 from places import ROOT
 from refusals import refused
 
@@ -22,26 +22,6 @@ POT = ["1p", "allin"]
 def game_of(**keys):
     """A game of a `[game]` table."""
     return poker(config_from({"game": {"name": "poker", "hole_cards": 1, **keys}}, "test").game)
-
-
-def universal_poker(stack, rounds, blinds, first):
-    """The dealer's game on a deck of six ranks in two suits, with OpenSpiel's menu: the pot, and all-in."""
-    return pyspiel.load_game(
-        "universal_poker",
-        {
-            "betting": "nolimit",
-            "bettingAbstraction": "fcpa",
-            "numPlayers": 2,
-            "numRounds": rounds,
-            "blind": blinds,
-            "firstPlayer": first,
-            "numSuits": 2,
-            "numRanks": 6,
-            "numHoleCards": 1,
-            "numBoardCards": " ".join(["0"] + ["1"] * (rounds - 1)),
-            "stack": f"{stack} {stack}",
-        },
-    )
 
 
 def assert_same_betting(tree, node, state):
@@ -73,7 +53,8 @@ def assert_same_betting(tree, node, state):
 )
 def test_trees_are_those_of_the_dealer_with_openspiels_menu(blinds, first, keys, stack):
     tree = game_of(ranks=6, stack=stack, menu={"first": POT, "later": POT}, **keys).tree
-    game = universal_poker(stack, len(first.split()), blinds, first)
+    betting = {"betting": "nolimit", "bettingAbstraction": "fcpa", "blind": blinds, "firstPlayer": first}  # our menu
+    game = universal_poker(6, 2, 1, (0, 1, 1)[: len(first.split())], **betting, stack=f"{stack} {stack}")
     state = game.new_initial_state()
     for card in (10, 8):
         state.apply_action(card)
