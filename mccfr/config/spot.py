@@ -82,7 +82,7 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
     points, at = [], 10
     while at < MOST_ITERATIONS:
         points.append(at)
-        at += max(10, at // 5)
+        at += max(10, at // 10)  # an evaluation takes no longer than an iteration
     run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": to}
     return {
         "game": {"name": SUBGAME, **{key: value for key, value in game.items() if value is not None}},

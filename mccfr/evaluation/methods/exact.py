@@ -130,8 +130,11 @@ class ExactMethod(OverAllDeals):
 
     def text(self, record: Record, took: str) -> str:
         """As `Method.text`."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        size, few = f"{record['exploitability_chips']:.6g} chips", exploitability_text(record)
+        if "exploitability_pot" in record:
+            size += f" = {few}"
+        elif record["exploitability_mbb"] is not None:
+            size += f" = {record['exploitability_mbb']:.6g} mbb/g"
         value = f"value for player 0 {record['value_chips']:.6g} chips"
         if record["bound"] == self.bound:
             return f"exploitability {size}, {value} (exact, {took})"

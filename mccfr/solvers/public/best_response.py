@@ -24,7 +24,7 @@ from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.streets import street_members
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
-IN_PLACE_CELLS = 1 << 22
+IN_PLACE_CELLS = 1 << 19
 """Of strategy sums that are walked where they lie; fewer are measured in float64, whatever they are."""
 
 
