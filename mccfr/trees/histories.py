@@ -108,7 +108,7 @@ class _Records:
         self.count, self.first, self.row, self.parent = array("i"), array("i"), array("i"), array("i")
         self.fixed, self.probability = array("d"), array("d")
         self.label: list[str] = []
-        self.named: dict[int, str] = {}
+        self.named: list[str] = []  # as far as there are names
 
     def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
         """Append siblings; returns the first one's number."""
@@ -128,7 +128,9 @@ class _Records:
         """Give a node its children; returns the first one's number."""
         first = self.add(node, found.labels, probabilities)
         self.kind[node], self.count[node], self.first[node] = kind, len(found.labels), first
-        self.named.update((first + a, intern(name)) for a, name in enumerate(found.names or ()))
+        if found.names is not None:
+            self.named.extend([""] * (first - len(self.named)))
+            self.named.extend(map(intern, found.names))
         return first
 
 
@@ -211,7 +213,7 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
         np.array([infosets.slots for infosets in players], np.int64),
         np.array([len(infosets.rows) for infosets in players], np.int64),
         (list(players[0].rows), list(players[1].rows)),
-        action_names=[records.named.get(node, "") for node in range(len(row))] if records.named else None,
+        action_names=records.named + [""] * (len(row) - len(records.named)) if records.named else None,
     )
 
 
