@@ -278,6 +278,8 @@ def _query_text(found: dict[str, Any]) -> str:
         lines.append(
             f"not in the tree: taken for {reading['line']!r}{call} with probability {reading['probability']:.3f}"
         )
+    if "infoset" in found:
+        lines.append(f"who knows {found['infoset']!r}")
     names = [action["action"] for action in found["actions"]]
     if "hands" in found:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))
@@ -286,7 +288,7 @@ def _query_text(found: dict[str, Any]) -> str:
             lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
         return "\n".join(lines)
     for action in found["actions"]:
-        lines.append(f"{action['action']:>10}  {action['probability']:.4f}")
+        lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
     lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
     if "sampled_iteration" in found:
         lines.append(f"played by the network of iteration {found['sampled_iteration']}")

@@ -65,7 +65,9 @@ class Game:
                 if self.street_name(0) == STREET_NAMES[0]
                 else ("out of position", "in position")
             )
-        return ("second player", "first player") if self.tree.arrays.player[0] else ("first player", "second player")
+        arrays = self.tree.arrays
+        begins = arrays.player[int(np.argmax(arrays.kind == DECISION))]
+        return ("second player", "first player") if begins else ("first player", "second player")
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:

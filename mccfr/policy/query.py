@@ -71,9 +71,11 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
         "big_blind_chips": game.big_blind_chips,
         "pot_chips": None if not dealt else _whole(sum(put_in_chips(tree, node))),
         "actions": [
-            {"action": tree.label[child], "to_chips": to} for child, to in zip(tree.children(node), chips, strict=True)
+            {"action": tree.label[child], "to_chips": to}
+            | ({} if tree.action_names is None else {"name": tree.action_names[child]})
+            for child, to in zip(tree.children(node), chips, strict=True)
         ],
-    }
+    } | ({} if dealt or tree.infoset_names is None else {"infoset": tree.infoset_names[player][tree.arrays.row[node]]})
 
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """Reading a policy directory: rows of probabilities by mapped lookup, and the game rebuilt from its own arrays."""
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
-from mccfr.policy.profile import Behaviour, place
+from mccfr.policy.profile import Behaviour, Profile, place
 from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.replacing import RUN_ID, replaceable
@@ -211,6 +213,31 @@ class Policy(Behaviour):
         nothing = TableSet({})
         export(self.game, document, self.strategy(), nothing, out, format, "", origin, board=board, replaceable=may)
         return out
+
+    def frame(self, board: str | None = None) -> Any:
+        """The strategy as a pandas DataFrame: a row for each infoset and action, columns as of `export`.
+
+        board  rows of hands on this board, "" for none; None: of buckets
+
+        Raises `ValueError` without pandas, and for what is no board of the game.
+        """
+        from mccfr.policy.export.rows import COLUMNS, strategy_rows
+
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            raise ValueError("Policy.frame needs pandas: pip install pandas, or export csv or parquet") from None
+        rows = strategy_rows(Profile(self.game, self.strategy()), board)
+        return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what hands do at the first decision, where the game has hands."""
+        from mccfr.policy.html import first_decision_html
+
+        try:
+            return first_decision_html(self, repr(self))
+        except ValueError:
+            return f"<p>{escape(repr(self))}</p>"
 
     def __repr__(self) -> str:
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"

@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mccfr import __version__
+from mccfr.cards.grid import make_grid
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.game import Game
 from mccfr.report.averages import averages_section
 from mccfr.report.boards import ShownCards, shown_cards
-from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
-from mccfr.report.grid import make_grid
 from mccfr.report.page import script, style
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS

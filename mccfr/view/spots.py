@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.dealt import Board, DealtCards
+from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
@@ -16,7 +17,6 @@ from mccfr.play.player import Betting, State
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.play.terminal import Money, money_of
 from mccfr.policy.profile import Behaviour
-from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, GridCells, rounded
 from mccfr.view.preflop import preflop_won

@@ -12,18 +12,18 @@ from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
+from mccfr.cards.grid import make_grid
 from mccfr.config.file import config_from
 from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.config.tables import AbstractionConfig
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
 from mccfr.report.boards import shown_cards
-from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
-from mccfr.report.grid import make_grid
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.averages import checkpoint_average
