@@ -16,7 +16,6 @@ SHIPPED = sorted(RUNS.glob("*.toml"))
 
 KUHN, SUBGAME = {"name": "kuhn"}, {"name": "holdem-subgame", "file": "x"}
 OUTCOME, PUBLIC = {"algorithm": "outcome-sampling"}, {"algorithm": "public-chance-sampling"}
-PREFLOP = {"strategy_sums": "preflop"}
 BAD = {
     "game.name = 'kuhnn' is not one of: 'kuhn', 'leduc'": {"game": {"name": "kuhnn"}},
     "unknown key 'x' in game; allowed: name": {"game": {"name": "kuhn", "x": 1}},
