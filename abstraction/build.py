@@ -33,7 +33,8 @@ from abstraction.recipe import (
 from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
-from storage.checkpoint import Checkpoint, commit, list_checkpoints, newest_valid, next_number, sweep
+from storage.checkpoint import Checkpoint, list_checkpoints, newest_valid, next_number
+from storage.checkpoint_writer import commit, sweep
 from storage.checksums import cells_checksum
 from storage.lock import RunLock
 from storage.manifest import content_hash

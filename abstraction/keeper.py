@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.keeping import Arrays, Keeper
 from storage import durable
-from storage.checkpoint import commit, newest_valid, next_number, sweep
+from storage.checkpoint import newest_valid, next_number
+from storage.checkpoint_writer import commit, sweep
 from storage.schema import ArraySpec
 
 SECONDS = 30.0

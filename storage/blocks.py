@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from storage import checkpoint as checkpoints
-from storage import durable
+from storage import checkpoint_writer, durable
 from storage.checkpoint import Checkpoint
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
@@ -147,11 +147,11 @@ class BlockStore:
         arrays      {name: cells of the block}, which nobody changes meanwhile
         background  give way to whoever else wants the processors
 
-        Raises as `checkpoint.commit`: the versions that there were stay then.
+        Raises as `checkpoint_writer.commit`: the versions that there were stay then.
         """
         folder = self.root / BLOCKS / f"{block:04d}"
         number = max(1, checkpoints.next_number(folder))
-        checkpoints.commit(
+        checkpoint_writer.commit(
             folder,
             number,
             self.partition.parts(block),
@@ -204,7 +204,7 @@ def sweep_blocks(root: Path) -> None:
     """Remove what killed runs have left half written of versions; for the holder of the run lock, at start-up."""
     folder = root / BLOCKS
     for path in folder.iterdir() if folder.is_dir() else ():
-        checkpoints.sweep(path)
+        checkpoint_writer.sweep(path)
 
 
 def drop_unnamed(root: Path) -> None:

@@ -1,52 +1,43 @@
 """Checkpoints: immutable directories that are either whole or not there.
 
-A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`.  It is written
-under a temporary name, every file and directory fsynced, the manifest last, and then renamed: at no moment does a crash
-leave a directory of a final name whose content is not on the disk, and older checkpoints go only after that.  The
-manifest lists every file with its length and a checksum of all its bytes, because a missing Zarr chunk would otherwise
-read as zeros, and another's as its own.
+A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`, as
+`storage.checkpoint_writer` writes it.  The manifest lists every file with its length and a checksum of all its bytes,
+because a missing Zarr chunk would otherwise read as zeros, and another's as its own.
 """
 
-import json
 import re
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from storage import contiguous, durable
-from storage.checksums import CRC32C, XXH3, Checksum
+from storage import contiguous
 from storage.contiguous import FileCells
 from storage.formats import (
     NotFiniteError,
-    TableFormat,
     blocks,
     check_finite,
     table_format,
 )
 from storage.json_files import read_json
-from storage.listing import file_entries, file_problem, file_problems, listed_files
-from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
-from storage.outputs import output
-from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
+from storage.listing import file_problem, file_problems, listed_files
+from storage.manifest import canonical_json, read_manifest
+from storage.schema import ArraySpec, specs_from_json
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 3
 """Of checkpoints whose arrays are in chunks: their files are listed with XXH3-128."""
-_WHOLE_VERSION = 2
+WHOLE_VERSION = 2
 """Of checkpoints whose arrays are whole (`storage.contiguous`), listed with CRC-32C."""
 _UNBOUND_VERSION = 1
 """In chunks, and listed with CRC-32C: of a Zarr chunk, which ends with its own, that says nothing but its length."""
 
-_MANIFEST = "manifest.json"
-_STATE = "state.json"
-_CELLS = "cells"
-Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
+MANIFEST = "manifest.json"
+STATE = "state.json"
+CELLS = "cells"
 _NUMBER = re.compile(r"[0-9]{6,}")
 
 
@@ -69,152 +60,11 @@ def next_number(root: Path) -> int:
     return max(list_checkpoints(root), default=-1) + 1
 
 
-def commit(
-    root: Path,
-    number: int,
-    specs: Iterable[ArraySpec],
-    arrays: Mapping[str, np.ndarray],
-    state: dict[str, Any],
-    identity: dict[str, Any],
-    *,
-    format: str,  # noqa: A002 - the name of the config's key
-    keep: int,
-    journal: Path | None = None,
-    parents: Mapping[str, str] | None = None,
-    spared: Collection[int] = (),
-    compressed: bool = True,
-    whole: bool = False,
-    background: bool = False,
-    notes: Mapping[str, Any] | None = None,
-) -> Path:
-    """Write a checkpoint and return its directory.
-
-    It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
-
-    Args:
-        root:       directory of the checkpoints, made if absent
-        number:     of the checkpoint; at least `next_number(root)`
-        specs:      the schema
-        arrays:     {name: array} with the shape and dtype of the schema
-        state:      JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
-        identity:   JSON that says which run this is; `newest_valid` compares it
-        format:     `zarr` or `hdf5`
-        keep:       how many checkpoints stay, at least 1
-        journal:    gets one line per checkpoint
-        parents:    {name: content hash} of what the checkpoint was made from
-        spared:     numbers of older checkpoints that stay whatever `keep` says
-        compressed: False: raw cells, for disks faster than the compression
-        whole:      each array in one run of raw cells, which is written and read at the speed of the disk
-        background: compress and write at a low priority, so that others go on
-        notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
-
-    Raises:
-        ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
-        FileExistsError: the number is taken or lies below one that is.
-        NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
-        OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
-    """
-    root, specs = Path(root), validate_specs(specs)
-    _check_arrays(specs, arrays)
-    final = _free_path(root, number, keep)
-    state_text = exact_json(state, "the state of a checkpoint")
-    fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
-    fields |= {"arrays": specs_to_json(specs)}
-    exact_json(fields, "the identity of a checkpoint")
-    write = _table_writer(format, whole, compressed)
-    write = partial(write, specs=specs, arrays=arrays, background=background, notes=notes or {})
-    content_hash = _write_and_rename(final, write, state_text, fields)
-    if journal is not None:
-        line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
-        durable.append_line(journal, line)
-    drop_older(root, keep, spared)
-    return final
-
-
-def _free_path(root: Path, number: int, keep: int) -> Path:
-    """Where a checkpoint goes; `FileExistsError` for a number that is taken or lies below one that is."""
-    if keep < 1:
-        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
-    lowest = next_number(root)
-    if number < lowest:
-        raise FileExistsError(
-            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
-        )
-    return checkpoint_path(root, number)
-
-
-def _table_writer(name: str, whole: bool, compressed: bool) -> Callable[..., tuple[Files, dict[str, Any]]]:
-    """What writes tables in a format, in chunks or each in one run of cells."""
-    layout = table_format(name)
-    return partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
-
-
-def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write tables in chunks; (their files, no field of the manifest)."""
-    return layout.write_tables(directory, **options), {}
-
-
-def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write whole tables; (their files, the field of the manifest that says where cells are)."""
-    files, cells = contiguous.write_tables(layout, directory, **options)
-    return files, {_CELLS: msgspec.to_builtins(cells)}
-
-
-def _write_and_rename(
-    final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
-) -> str:
-    """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
-    with output(final, lambda _: False) as temporary:
-        durable.make_dir(temporary)
-        tables, more = write_tables(temporary)
-        version, kind = (_WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)
-        files = file_entries({**tables, _STATE: durable.write_file(temporary / _STATE, state, kind)}, kind)
-        content_hash = write_manifest(temporary / _MANIFEST, FORMAT, version, {**fields, **more, "files": files})
-        durable.fsync_dir(temporary)
-    return content_hash
-
-
-def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) -> None:
-    names = {spec.name for spec in specs}
-    if names != set(arrays):
-        raise ValueError(f"arrays and schema differ in: {', '.join(sorted(names ^ set(arrays)))}")
-    for spec in specs:
-        array = arrays[spec.name]
-        if array.shape != spec.shape or array.dtype != spec.numpy_dtype:
-            raise ValueError(
-                f"array {spec.name!r} has shape {array.shape} of {array.dtype}; the schema states {spec.shape} of "
-                f"{spec.dtype}"
-            )
-
-
-def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
-    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`."""
-    durable.drop_trees(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
-
-
-def sweep(root: Path) -> list[Path]:
-    """Remove the temporary leftovers of killed runs in `root`; for the holder of the run lock, at start-up.
-
-    Returns:
-        What was removed.
-    """
-    root, removed = Path(root), []
-    for path in sorted(root.glob(f"{durable.TEMPORARY_PREFIX}*")) if root.is_dir() else []:
-        if path.is_dir() and not path.is_symlink():
-            durable.remove_tree(path)
-        else:
-            durable.remove_file(path)
-        removed.append(path)
-    if removed:
-        durable.fsync_dir(root)
-    return removed
-
-
 class Checkpoint:
     """An open checkpoint: its manifest and state are read and checked, its arrays when they are asked for.
 
     Attributes:
-        path, number, identity, parents, specs, state: as given to `commit`
+        path, number, identity, parents, specs, state: as given to `checkpoint_writer.commit`
         format:       `zarr` or `hdf5`
         content_hash: of the manifest, and so of everything
     """
@@ -229,19 +79,19 @@ class Checkpoint:
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
             self.files = listed_files(manifest["files"])
-            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, FileCells])
+            self._cells = msgspec.convert(manifest.get(CELLS, {}), dict[str, FileCells])
             self._layout = table_format(self.format)
             self._version = manifest["format_version"]
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
                 if type(value) is not kind:
                     raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path / _MANIFEST} is intact but not a checkpoint's: {error!r}") from error
+            raise ValueError(f"{path / MANIFEST} is intact but not a checkpoint's: {error!r}") from error
         self._checked: set[str] = set()
-        self._check_files([_STATE])
-        self.state: dict[str, Any] = read_json(path / _STATE)
+        self._check_files([STATE])
+        self.state: dict[str, Any] = read_json(path / STATE)
         if not isinstance(self.state, dict):
-            raise ValueError(f"{path / _STATE} holds a {type(self.state).__name__}; an object is needed")
+            raise ValueError(f"{path / STATE} holds a {type(self.state).__name__}; an object is needed")
 
     @property
     def unseen(self) -> str | None:
@@ -398,7 +248,7 @@ class Checkpoint:
 def is_checkpoint(path: Path) -> bool:
     """Return whether a directory has the place and the files of a checkpoint, sound or not."""
     return _NUMBER.fullmatch(Path(path).name) is not None and any(
-        (Path(path) / name).exists() for name in (_STATE, _MANIFEST)
+        (Path(path) / name).exists() for name in (STATE, MANIFEST)
     )
 
 
@@ -416,7 +266,7 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
     path = Path(path)
     if path.is_symlink():
         raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
-    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, _WHOLE_VERSION]))
+    return kind(path, read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, WHOLE_VERSION]))
 
 
 def verify(path: Path) -> list[str]:
@@ -444,7 +294,7 @@ def verify(path: Path) -> list[str]:
 
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     """Entries of the directory that no manifest speaks of."""
-    expected = {path / _MANIFEST}
+    expected = {path / MANIFEST}
     for name in files:
         file = path / name
         expected.update([file, *(folder for folder in file.parents if path in folder.parents)])

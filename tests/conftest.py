@@ -16,7 +16,7 @@ from abstraction.build import Builder
 from abstraction.lookup import HOLDEM
 from abstraction.recipe import load_recipe
 from mccfr.cards import deck
-from storage.checkpoint import commit
+from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
 from storage.schema import ArraySpec
 

@@ -37,7 +37,8 @@ from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
 from mccfr.cli import main
-from storage.checkpoint import checkpoint_path, commit, open_checkpoint, verify
+from storage.checkpoint import checkpoint_path, open_checkpoint, verify
+from storage.checkpoint_writer import commit
 from storage.schema import ArraySpec
 
 pytestmark = pytest.mark.usefixtures("shared_descriptions")

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from storage import blocks, checkpoint, copies
+from storage import blocks, checkpoint, checkpoint_writer, copies
 from storage.blocks import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
 
@@ -29,7 +29,7 @@ def write(store, value):
 
 def commit(store, number, keep=3):
     names = store.names()
-    checkpoint.commit(
+    checkpoint_writer.commit(
         store.root / "checkpoints",
         number,
         [ArraySpec("first", (1,), "float32", ("x",))],

@@ -17,7 +17,7 @@ import pytest
 import zarr
 from manifests import forge
 
-from storage import checkpoint, durable, formats, hdf5_format, zarr_format
+from storage import checkpoint, checkpoint_writer, durable, formats, hdf5_format, zarr_format
 from storage.formats import NotFiniteError
 from storage.schema import ALLOWED_DTYPES, ArraySpec
 
@@ -41,7 +41,7 @@ def tables(number=1):
 
 def commit(root, number, layout="zarr", keep=3, **changes):
     arguments = {"specs": SPECS, "arrays": tables(number), "state": STATE, "identity": IDENTITY, **changes}
-    return checkpoint.commit(root, number, format=layout, keep=keep, **arguments)
+    return checkpoint_writer.commit(root, number, format=layout, keep=keep, **arguments)
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_another_identity_and_another_format_version_are_refused_with_both_value
     with pytest.raises(ValueError, match=r"seed is 3 there and 4 here") as caught:
         checkpoint.newest_valid(root, {**IDENTITY, "seed": 4})
     assert "config" not in str(caught.value).split("run:")[1]
-    monkeypatch.setattr(checkpoint, "FORMAT_VERSION", 4)
+    monkeypatch.setattr(checkpoint_writer, "FORMAT_VERSION", 4)
     commit(root, 2)
     monkeypatch.undo()
     for refuse in (lambda: checkpoint.newest_valid(root), lambda: checkpoint.open_checkpoint(root / "000002")):
@@ -320,13 +320,13 @@ def test_another_identity_and_another_format_version_are_refused_with_both_value
 
 def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
     root = tmp_path / "all"
-    assert checkpoint.sweep(root) == []
+    assert checkpoint_writer.sweep(root) == []
     commit(root, 1)
     (root / ".tmp-000002-abc/tables.zarr").mkdir(parents=True)
     (root / ".tmp-000002-abc/tables.zarr/zarr.json").write_text("{}")
     (root / ".tmp-file").write_text("")
     (root / ".tmp-link").symlink_to(root / "000001")
-    assert [path.name for path in checkpoint.sweep(root)] == [".tmp-000002-abc", ".tmp-file", ".tmp-link"]
+    assert [path.name for path in checkpoint_writer.sweep(root)] == [".tmp-000002-abc", ".tmp-file", ".tmp-link"]
     assert [path.name for path in root.iterdir()] == ["000001"]
     assert checkpoint.verify(root / "000001") == []
 
@@ -396,12 +396,12 @@ def test_a_cell_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, lay
     spec = ArraySpec("sums", (700, 2000), "float32", ("bucket", "slot"))  # two chunks
     array = np.full(spec.shape, 3e38, "float32")  # finite, although its sum is not
     arguments = [spec], {"sums": array}, {}, {}
-    checkpoint.commit(tmp_path, 0, *arguments, format=layout, keep=3)
+    checkpoint_writer.commit(tmp_path, 0, *arguments, format=layout, keep=3)
     assert checkpoint.verify(checkpoint.checkpoint_path(tmp_path, 0)) == []
     array[600, 1234] = bad
     array[601, 1234] = -bad
     with pytest.raises(NotFiniteError, match=f"array 'sums' holds {bad} at bucket 600, slot 1234"):
-        checkpoint.commit(tmp_path, 1, *arguments, format=layout, keep=3)
+        checkpoint_writer.commit(tmp_path, 1, *arguments, format=layout, keep=3)
     assert [path.name for path in tmp_path.iterdir()] == ["000000"]
 
 
@@ -411,6 +411,6 @@ def test_verify_names_cells_that_are_not_finite(tmp_path, monkeypatch, layout):
     array = np.zeros((3, 4))
     array[2, 1] = -np.inf
     spec = ArraySpec("sums", array.shape, "float64", ("bucket", "slot"))
-    path = checkpoint.commit(tmp_path, 0, [spec], {"sums": array}, {}, {}, format=layout, keep=1)
+    path = checkpoint_writer.commit(tmp_path, 0, [spec], {"sums": array}, {}, {}, format=layout, keep=1)
     assert checkpoint.verify(path) == ["000000: array 'sums' holds -inf at bucket 2, slot 1"]
     assert checkpoint.newest_valid(tmp_path)[0] is None

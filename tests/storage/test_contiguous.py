@@ -22,7 +22,7 @@ import pytest
 import zarr
 from manifests import forge
 
-from storage import checkpoint, contiguous, durable
+from storage import checkpoint, checkpoint_writer, contiguous, durable
 from storage.checksums import checksum, joined
 from storage.disk_speed import disk_speed
 from storage.formats import NotFiniteError
@@ -58,7 +58,7 @@ def aligned(tmp_path):
 
 
 def written(root, layout, arrays):
-    return checkpoint.commit(root, 1, SPECS, arrays, {}, {}, format=layout, keep=1, whole=True)
+    return checkpoint_writer.commit(root, 1, SPECS, arrays, {}, {}, format=layout, keep=1, whole=True)
 
 
 @BOTH

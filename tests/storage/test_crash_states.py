@@ -13,7 +13,7 @@ import crash_states
 import numpy as np
 import pytest
 
-from storage import checkpoint, durable
+from storage import checkpoint, checkpoint_writer, durable
 from storage.checksums import new_sum
 from storage.manifest import content_hash
 from storage.schema import ArraySpec
@@ -30,7 +30,7 @@ def tables(number):
 
 
 def commit(run, number, layout):
-    return checkpoint.commit(
+    return checkpoint_writer.commit(
         run / "checkpoints",
         number,
         SPECS,
@@ -176,7 +176,7 @@ def dropping_in_place(monkeypatch, run):
     def drop_older(root, keep, spared):
         durable.remove_tree(root / "000001")
 
-    monkeypatch.setattr(checkpoint, "drop_older", drop_older)
+    monkeypatch.setattr(checkpoint_writer, "drop_older", drop_older)
 
 
 def journal_before_the_rename(monkeypatch, run):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from manifests import forge
 
-from storage import checkpoint
+from storage import checkpoint, checkpoint_writer
 from storage.schema import ArraySpec
 
 SPECS = (
@@ -17,7 +17,7 @@ NAME, OTHER = "regret/street0/player1", np.full((7, 3), 99, np.float32)
 
 def commit(root, layout):
     arrays = {NAME: np.ones((7, 3), np.float32), "words": np.arange(4, dtype=np.uint64)}
-    return checkpoint.commit(root, 1, SPECS, arrays, {"a": 1}, {"run": 1}, format=layout, keep=3)
+    return checkpoint_writer.commit(root, 1, SPECS, arrays, {"a": 1}, {"run": 1}, format=layout, keep=3)
 
 
 def external_link(file, other):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as some_array
 from swapping import swaps
 
-from storage import checkpoint, checksums, durable, zarr_format
+from storage import checkpoint, checkpoint_writer, checksums, durable, zarr_format
 from storage.checksums import CRC32C, XXH3, cells_checksum
 from storage.schema import ArraySpec
 
@@ -27,7 +27,7 @@ LAYOUTS = {
 def written(root, number, seed, **options):
     rng = np.random.default_rng(seed)
     cells = {spec.name: rng.integers(0, 2, spec.shape).astype(np.float32) for spec in SPECS}
-    return checkpoint.commit(root, number, SPECS, cells, {"seed": seed % 10}, {"run": 1}, keep=9, **options)
+    return checkpoint_writer.commit(root, number, SPECS, cells, {"seed": seed % 10}, {"run": 1}, keep=9, **options)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -53,7 +53,7 @@ def test_no_file_of_another_checkpoint_passes(tmp_path, layout):
 def test_a_checksum_after_its_text_hides_the_text(tmp_path, monkeypatch):
     """The planted error: chunks listed by CRC-32C, all of which are the same number."""
     monkeypatch.setattr(zarr_format, "XXH3", CRC32C)
-    monkeypatch.setattr(checkpoint, "XXH3", CRC32C)
+    monkeypatch.setattr(checkpoint_writer, "XXH3", CRC32C)
     ours, other = (written(tmp_path / "run", number, number, **LAYOUTS["zarr, raw"]) for number in (2, 3))
     entries = checkpoint.open_checkpoint(ours).files
     assert {file.checksum for name, file in entries.items() if "/c/" in name} == {1214729159}
@@ -82,7 +82,7 @@ def test_the_hash_of_a_manifest_differs_whenever_a_cell_does(tmp_path_factory, s
     other[SPECS[seed % 4].name].reshape(-1)[place] += 1
     hashes = []
     for name, each in (("one", cells), ("same", cells), ("other", other)):
-        path = checkpoint.commit(root / name, 1, SPECS, each, {}, {}, keep=1, **LAYOUTS[layout])
+        path = checkpoint_writer.commit(root / name, 1, SPECS, each, {}, {}, keep=1, **LAYOUTS[layout])
         hashes.append(checkpoint.open_checkpoint(path).content_hash)
     assert hashes[2] != hashes[0]
     if "hdf5" not in layout:  # whose files hold times

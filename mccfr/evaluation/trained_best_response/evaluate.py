@@ -21,7 +21,7 @@ from mccfr.rng import CHOICE, EVALUATION
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
-from storage import durable
+from storage import checkpoint_writer, durable
 from storage.lock import RunLock
 from storage.outputs import check_output
 from storage.schema import ArraySpec
@@ -300,7 +300,7 @@ class _Saved:
             stack.enter_context(RunLock(self._root / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{keep} is in use by another evaluation: give another file to --keep") from None
-        checkpoints.sweep(self._root)
+        checkpoint_writer.sweep(self._root)
 
     def newest(self) -> checkpoints.Checkpoint | None:
         """The newest checkpoint, if there is one; `ValueError` for that of another evaluation, `OSError` for damage."""
@@ -317,4 +317,4 @@ class _Saved:
     def write(self, specs: list[ArraySpec], arrays: Mapping[str, np.ndarray], state: dict[str, Any]) -> None:
         """Write a checkpoint in the place of the one before."""
         number = checkpoints.next_number(self._root)
-        checkpoints.commit(self._root, number, specs, arrays, state, self._identity, format="zarr", keep=1)
+        checkpoint_writer.commit(self._root, number, specs, arrays, state, self._identity, format="zarr", keep=1)

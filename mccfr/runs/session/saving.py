@@ -28,7 +28,7 @@ from mccfr.tables.narrow import saturated
 from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
-from storage import durable
+from storage import checkpoint_writer, durable
 from storage.blocks import open_whole
 from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
@@ -199,7 +199,7 @@ class Saver:
             "workers": [_worker_fields(state) for state in now.states],
         }
         fields, parents = ({}, {}) if now.extra_state is None else now.extra_state.write()
-        checkpoints.commit(
+        checkpoint_writer.commit(
             root,
             number,
             [spec for spec in self._layout.specs if spec.name in arrays],

@@ -35,6 +35,7 @@ from mccfr.runs.session.saving import RunState, Saver, Stop
 from mccfr.runs.session.signals import Signals
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
+from storage import checkpoint_writer
 from storage.blocks import block_problems, drop_unnamed, open_whole
 from storage.live import remove_stale_live, sweep_live
 from storage.pages import huge_bytes
@@ -101,7 +102,7 @@ class Session:
         remove_stale_live(run.path(LIVE))
         for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
-        checkpoints.sweep(run.path(CHECKPOINTS))
+        checkpoint_writer.sweep(run.path(CHECKPOINTS))
         sound = partial(block_problems, known={})
         found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, sound)
         for problem in problems:

@@ -37,7 +37,7 @@ from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.solvers.deep.asked import Asked, asked_tables
-from storage import blocks, checkpoint, durable
+from storage import blocks, checkpoint, checkpoint_writer, durable
 from storage.blocks import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
 
@@ -55,7 +55,8 @@ class Checkpoints:
     def commit(self, folder, number):
         cells = {FIRST.name: np.full(6, number, np.float32)}
         journal = folder / "journal.jsonl"
-        checkpoint.commit(folder / "all", number, [FIRST], cells, {}, {}, keep=2, journal=journal, **self.options)
+        options = {"keep": 2, "journal": journal, **self.options}
+        checkpoint_writer.commit(folder / "all", number, [FIRST], cells, {}, {}, **options)
 
     def before(self, folder):
         for number in (1, 2):
@@ -65,7 +66,7 @@ class Checkpoints:
         self.commit(folder, 3)
 
     def check(self, folder, done):
-        checkpoint.sweep(folder / "all")
+        checkpoint_writer.sweep(folder / "all")
         numbers = checkpoint.list_checkpoints(folder / "all")
         assert all(checkpoint.verify(folder / f"all/{number:06d}") == [] for number in numbers)
         assert numbers[-1] >= 2 and (3 in numbers or not done)
@@ -102,7 +103,7 @@ class Blocks:
     def commit(self, store, folder, number):
         names, cells = store.names(), {FIRST.name: np.full(6, number, np.float32)}
         options = {"format": "zarr", "keep": 1, "parents": names, "journal": folder / "journal.jsonl"}
-        checkpoint.commit(folder / "checkpoints", number, [FIRST], cells, store.state(), {}, **options)
+        checkpoint_writer.commit(folder / "checkpoints", number, [FIRST], cells, store.state(), {}, **options)
         store.settle()
 
     def verified(self, folder):
@@ -112,7 +113,7 @@ class Blocks:
             assert checkpoint.verify(found.path) == [] and block_problems(found, {}) == []
 
     def check(self, folder, done):
-        checkpoint.sweep(folder / "checkpoints")
+        checkpoint_writer.sweep(folder / "checkpoints")
         blocks.drop_unnamed(folder)
         self.verified(folder)
         numbers = checkpoint.list_checkpoints(folder / "checkpoints")

@@ -228,7 +228,7 @@ def test_trends_of_lost_work_are_dropped(tmp_path):
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
     """Nothing moves while the copy is taken, with two workers and sweeps; then nodes go on while it is written."""
     moved, counts = [], []
-    take, commit = Snapshot.take, saving_module.checkpoints.commit
+    take, commit = Snapshot.take, saving_module.checkpoint_writer.commit
 
     def watched_take(room, arrays):
         before = {name: array.copy() for name, array in arrays.items()}
@@ -253,7 +253,7 @@ def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeyp
 
     reached = []
     monkeypatch.setattr(Snapshot, "take", watched_take)
-    monkeypatch.setattr(saving_module.checkpoints, "commit", slow_commit)
+    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
     run = make(tmp_path / "run", {"discount": "dcfr", "period_nodes": 1_000_000}, workers=2)
     go(run, Ticks(), seconds=1.5, checkpoint_seconds=0.5)
     assert moved == []
@@ -277,7 +277,7 @@ def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_pat
 
 
 def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, monkeypatch):
-    commit, finished = saving_module.checkpoints.commit, []
+    commit, finished = saving_module.checkpoint_writer.commit, []
 
     def slow_commit(*arguments, **options):
         if options["background"]:
@@ -293,7 +293,7 @@ def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, mo
         def progress(self, progress):
             ticks.append(progress.nodes)
 
-    monkeypatch.setattr(saving_module.checkpoints, "commit", slow_commit)
+    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
     run = make(tmp_path / "run", workers=1)
     go(run, Ticks(), seconds=1.0, checkpoint_seconds=0.3)
     at_end = ticks[finished[0] - 10 : finished[0]]

@@ -90,13 +90,13 @@ def test_time_is_spent_on_training_and_not_on_evaluations(tmp_path, slow_evaluat
 
 def test_the_share_done_never_exceeds_one_and_no_time_is_left_only_while_training(tmp_path, monkeypatch):
     """A checkpoint that takes three times the session's seconds: its phase is named instead of a time that is over."""
-    commit = saving_module.checkpoints.commit
+    commit = saving_module.checkpoint_writer.commit
 
     def slow(*arguments, **options):
         time.sleep(3.0)
         return commit(*arguments, **options)
 
-    monkeypatch.setattr(saving_module.checkpoints, "commit", slow)
+    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow)
     run = make(tmp_path / "run", {}, workers=1)
     reporter, _ = go(run, seconds=1.0, checkpoint_seconds=0.3)
     shares = [tick.share_done for _, tick in reporter.ticks if tick.share_done is not None]

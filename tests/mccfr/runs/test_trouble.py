@@ -28,8 +28,7 @@ from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
-from storage import checkpoint as checkpoints
-from storage import durable
+from storage import checkpoint_writer, durable
 
 SECOND = {
     "mccfr.runs.session.watch.SILENT_SECONDS": 1.0,
@@ -366,7 +365,7 @@ def test_lines_that_the_disk_does_not_take_are_written_later(tmp_path, monkeypat
 @pytest.mark.parametrize("step", ["write_file", "fsync_file", "fsync_dir", "rename", "append_line", "remove_tree"])
 def test_any_step_of_a_commit_may_fail_and_nothing_that_was_said_is_lost(tmp_path, monkeypatch, step):
     """One failure at a step of the second checkpoint; the run ends with everything, and everything is sound."""
-    original, commit, failed = getattr(durable, step), checkpoints.commit, []
+    original, commit, failed = getattr(durable, step), checkpoint_writer.commit, []
 
     def failing(*arguments):
         failed.append(step)
@@ -378,7 +377,7 @@ def test_any_step_of_a_commit_may_fail_and_nothing_that_was_said_is_lost(tmp_pat
             monkeypatch.setattr(durable, step, failing)
         return commit(root, number, *more, **options)
 
-    monkeypatch.setattr(saving_module.checkpoints, "commit", second_commit)
+    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", second_commit)
     monkeypatch.setattr(saving_module, "FINAL_WAITS_SECONDS", (0.0,))
     run, listener = make(tmp_path / "run", workers=0, checkpoint_nodes=50_000, keep_checkpoints=2), Listener()
     outcome = go(run, listener, nodes=200_000)

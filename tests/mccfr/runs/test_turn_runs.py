@@ -38,7 +38,7 @@ from mccfr.runs.session.strata import turns
 from mccfr.runs.session.strata.frames import live_specs
 from mccfr.runs.session.strata.resident import Resident
 from mccfr.solvers.configured import configured_game
-from storage import blocks, durable
+from storage import blocks, checkpoint_writer, durable
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
 from storage.manifest import content_hash, exact_json
@@ -168,7 +168,7 @@ def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, mo
 
 def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):
     """A disk that fails otherwise ends the session, which can go on."""
-    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=20_000), checkpoints.commit, []
+    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=20_000), checkpoint_writer.commit, []
     monkeypatch.setattr(turns, "ROOM_SECONDS", 0.01)
 
     def fills(root, number, *args, **options):
@@ -180,7 +180,7 @@ def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch
                 raise OSError(errno.EIO, "Input/output error")
         return commit(root, number, *args, **options)
 
-    monkeypatch.setattr(blocks.checkpoints, "commit", fills)
+    monkeypatch.setattr(blocks.checkpoint_writer, "commit", fills)
     with pytest.raises(RuntimeError, match=r"Input/output error: what was trained .* mccfr resume"):
         go(run)
     assert sum("no room for a block" in text for text in caplog.messages) == 3
@@ -211,7 +211,7 @@ def configured(resident="1GB", **run):
     return config_from({"game": LEDUC_12, "tables": {"resident": resident}, "run": run}, "test")
 
 
-@pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoints, "drop_older")])
+@pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoint_writer, "drop_older")])
 def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path, monkeypatch, module, fails):
     """Acknowledged, it is whole after every step that follows: the next write-back had removed what it names."""
     run, seen, calls = turned(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []

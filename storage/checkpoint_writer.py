@@ -1,0 +1,178 @@
+"""Writing checkpoints: each is whole and on the disk before it has its name.
+
+It is written under a temporary name, every file and directory fsynced, the manifest last, and then renamed: at no
+moment does a crash leave a directory of a final name whose content is not on the disk, and older checkpoints go only
+after that.
+"""
+
+import json
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from storage import contiguous, durable
+from storage.checkpoint import (
+    CELLS,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    STATE,
+    WHOLE_VERSION,
+    checkpoint_path,
+    list_checkpoints,
+    next_number,
+)
+from storage.checksums import CRC32C, XXH3, Checksum
+from storage.formats import TableFormat, table_format
+from storage.listing import file_entries
+from storage.manifest import exact_json, write_manifest
+from storage.outputs import output
+from storage.schema import ArraySpec, specs_to_json, validate_specs
+
+Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
+
+
+def commit(
+    root: Path,
+    number: int,
+    specs: Iterable[ArraySpec],
+    arrays: Mapping[str, np.ndarray],
+    state: dict[str, Any],
+    identity: dict[str, Any],
+    *,
+    format: str,  # noqa: A002 - the name of the config's key
+    keep: int,
+    journal: Path | None = None,
+    parents: Mapping[str, str] | None = None,
+    spared: Collection[int] = (),
+    compressed: bool = True,
+    whole: bool = False,
+    background: bool = False,
+    notes: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a checkpoint and return its directory.
+
+    It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
+
+    Args:
+        root:       directory of the checkpoints, made if absent
+        number:     of the checkpoint; at least `next_number(root)`
+        specs:      the schema
+        arrays:     {name: array} with the shape and dtype of the schema
+        state:      JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
+        identity:   JSON that says which run this is; `newest_valid` compares it
+        format:     `zarr` or `hdf5`
+        keep:       how many checkpoints stay, at least 1
+        journal:    gets one line per checkpoint
+        parents:    {name: content hash} of what the checkpoint was made from
+        spared:     numbers of older checkpoints that stay whatever `keep` says
+        compressed: False: raw cells, for disks faster than the compression
+        whole:      each array in one run of raw cells, which is written and read at the speed of the disk
+        background: compress and write at a low priority, so that others go on
+        notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
+
+    Raises:
+        ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
+        FileExistsError: the number is taken or lies below one that is.
+        NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
+        OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
+    """
+    root, specs = Path(root), validate_specs(specs)
+    _check_arrays(specs, arrays)
+    final = _free_path(root, number, keep)
+    state_text = exact_json(state, "the state of a checkpoint")
+    fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
+    fields |= {"arrays": specs_to_json(specs)}
+    exact_json(fields, "the identity of a checkpoint")
+    write = _table_writer(format, whole, compressed)
+    write = partial(write, specs=specs, arrays=arrays, background=background, notes=notes or {})
+    content_hash = _write_and_rename(final, write, state_text, fields)
+    if journal is not None:
+        line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
+        durable.append_line(journal, line)
+    drop_older(root, keep, spared)
+    return final
+
+
+def _free_path(root: Path, number: int, keep: int) -> Path:
+    """Where a checkpoint goes; `FileExistsError` for a number that is taken or lies below one that is."""
+    if keep < 1:
+        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
+    lowest = next_number(root)
+    if number < lowest:
+        raise FileExistsError(
+            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
+        )
+    return checkpoint_path(root, number)
+
+
+def _table_writer(name: str, whole: bool, compressed: bool) -> Callable[..., tuple[Files, dict[str, Any]]]:
+    """What writes tables in a format, in chunks or each in one run of cells."""
+    layout = table_format(name)
+    return partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
+
+
+def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
+    """Write tables in chunks; (their files, no field of the manifest)."""
+    return layout.write_tables(directory, **options), {}
+
+
+def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
+    """Write whole tables; (their files, the field of the manifest that says where cells are)."""
+    files, cells = contiguous.write_tables(layout, directory, **options)
+    return files, {CELLS: msgspec.to_builtins(cells)}
+
+
+def _write_and_rename(
+    final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
+) -> str:
+    """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
+    with output(final, lambda _: False) as temporary:
+        durable.make_dir(temporary)
+        tables, more = write_tables(temporary)
+        version, kind = (WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)
+        files = file_entries({**tables, STATE: durable.write_file(temporary / STATE, state, kind)}, kind)
+        content_hash = write_manifest(temporary / MANIFEST, FORMAT, version, {**fields, **more, "files": files})
+        durable.fsync_dir(temporary)
+    return content_hash
+
+
+def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) -> None:
+    names = {spec.name for spec in specs}
+    if names != set(arrays):
+        raise ValueError(f"arrays and schema differ in: {', '.join(sorted(names ^ set(arrays)))}")
+    for spec in specs:
+        array = arrays[spec.name]
+        if array.shape != spec.shape or array.dtype != spec.numpy_dtype:
+            raise ValueError(
+                f"array {spec.name!r} has shape {array.shape} of {array.dtype}; the schema states {spec.shape} of "
+                f"{spec.dtype}"
+            )
+
+
+def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
+    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`."""
+    durable.drop_trees(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
+
+
+def sweep(root: Path) -> list[Path]:
+    """Remove the temporary leftovers of killed runs in `root`; for the holder of the run lock, at start-up.
+
+    Returns:
+        What was removed.
+    """
+    root, removed = Path(root), []
+    for path in sorted(root.glob(f"{durable.TEMPORARY_PREFIX}*")) if root.is_dir() else []:
+        if path.is_dir() and not path.is_symlink():
+            durable.remove_tree(path)
+        else:
+            durable.remove_file(path)
+        removed.append(path)
+    if removed:
+        durable.fsync_dir(root)
+    return removed
