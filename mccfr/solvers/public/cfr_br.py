@@ -263,8 +263,8 @@ class CfrBestResponse(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Boards that are sampled are shared out among workers."""
-        return _WHOLE if self._solver.trunk is None else Traits()
+        """Boards that are sampled are shared out among workers, of whom the first discounts all tables."""
+        return _WHOLE if self._solver.trunk is None else Traits(sweeps=True)
 
     @property
     def schedule(self) -> Schedule:

@@ -10,7 +10,8 @@ present strategy, and updates the opponent's regrets in the trunk; a walk of his
 What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
 what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
 part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
-and a coarse one gives a little away.  Regrets and sums are weighted as in linear CFR (Brown & Sandholm 2019).
+and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by
+period; those of their opponents, of whom nobody wants the average, are not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,8 @@ from storage.schema import ArraySpec
 
 TRUNK = "trunk_regret"
 """Kind of the tables of the opponents' regrets."""
-OPTIONS = PublicChanceOptions(Schedule("linear", period_nodes=100_000), plus=False)
-"""How updates are weighted: in periods of few iterations, for what begins is worth little."""
+OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000), plus=False)
+"""How the players' updates are weighted."""
 
 
 def responding_specs(
