@@ -1,7 +1,7 @@
 """No-limit hold'em spots, typed or from files: flop, turn and river, every combination a hand of its own."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.symmetry import suits_merged
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
@@ -58,6 +58,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         suits_merged(cards) if spot else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
+        rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,
     )
 
 

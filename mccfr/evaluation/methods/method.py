@@ -33,6 +33,7 @@ class Method(ABC):
     bound       what the figure is of the truth: "exact", "lower", "upper" or "estimate"
     meets       whether it is played against another strategy
     reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
+    takes_rake  whether it may be of games in which the players' winnings do not sum to nothing
     pairs       whether it says what a strategy has gained since the evaluation before (`gained`)
     line        what a line of evaluations.jsonl must hold
     options     the struct of its options
@@ -42,6 +43,7 @@ class Method(ABC):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
+    takes_rake: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     options: ClassVar[type[MethodOptions]] = BoardOptions
@@ -49,6 +51,10 @@ class Method(ABC):
     def problem(self, game: "Game") -> str | None:
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
         return None
+
+    def suits(self, game: "Game") -> bool:
+        """Whether `method = "auto"` may take it for a game that it can measure."""
+        return True
 
     def options_problem(self, game: "Game", options: Any) -> str | None:
         """Why options of `[evaluation]` do not suit a game, or a `ValueError` that says so; None where they do."""

@@ -48,6 +48,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "equity": shares,
         "ev_chips": worth,
         "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
+        "gain_chips": [round(gain, _DIGITS) for gain in gains],
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
         "iterations": found.counts["iterations"],

@@ -332,6 +332,13 @@ def _decision(public, traversal, step, here, member, scratch):
 
 
 @part_njit
+def _stake(jobs, job, weight, chips, rake):
+    """Say what is at stake at a showdown: who wins it gets the rake less, and those who share it half of that each."""
+    jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
+    jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
+
+
+@part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
     """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
@@ -346,9 +353,13 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
                 count += 1
                 jobs.source[job], jobs.ending[0, job], jobs.ending[1, job] = here, NOWHERE, NOWHERE
                 lanes.job_of[here] = job
-            chips = trees.chips[base + m]
+            chips, rake = trees.chips[base + m], trees.rake[base + m]
             jobs.ending[kind, job] = top + m
-            jobs.chips[kind, job] = as_element(jobs.chips, chips if kind or player == 0 else -chips)
+            if kind:
+                _stake(jobs, job, 1.0, chips, rake)
+                continue
+            chips = chips if player == 0 else -chips
+            jobs.chips[0, job] = as_element(jobs.chips, chips - rake if chips > 0 else chips)
     return count
 
 
@@ -388,7 +399,7 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
         if trees.kind[base + m] == AT_SHOWDOWN:
             jobs.source[count] = scratch.opponent.row[top + m]
             jobs.ending[0, count], jobs.ending[1, count] = NOWHERE, top + m
-            jobs.chips[1, count] = as_element(jobs.chips, weight * trees.chips[base + m])
+            _stake(jobs, count, weight, trees.chips[base + m], trees.rake[base + m])
             count += 1
     span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
     reach, value = scratch.opponent.reach, scratch.value[FOLLOW]
