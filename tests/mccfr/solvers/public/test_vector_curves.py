@@ -230,7 +230,8 @@ def test_dcfrs_average_gets_worse_for_a_while(dtype):
         cfr.iterate()
         for name, table in cfr.tables.items():
             if name.startswith("regret"):
-                table *= (1 + moved * np.random.default_rng(1).standard_normal(table.shape)).astype(dtype)
+                by = 1 + moved * np.random.default_rng(1).standard_normal(table.shape)
+                np.multiply(table, by.astype(dtype), out=table)
         for iteration in (110, 120, 200):
             cfr.iterate(iteration - cfr.iteration)
             found.append(exploitability(cfr) / game.pot_chips)
