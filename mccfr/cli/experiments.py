@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import abstraction_option, bytes_text, code_option, force_option, own_file, path_type
+from mccfr.cli.options import abstraction_option, code_option, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
+from storage.space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.experiments import Curve
@@ -37,7 +38,8 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     from mccfr.experiments.plot import ABSENT, can_plot, draw, panels_of
     from mccfr.experiments.running import PLOT
 
-    described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
+    with own_file(experiment, EXPERIMENTS) as file:
+        described = load_experiment(file, overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
@@ -63,7 +65,7 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("directory", metavar="DIR-or-POLICY", type=path_type)
 @click.argument("out", metavar="OUT.html", type=path_type)
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
@@ -72,10 +74,10 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 @code_option
 @abstraction_option
 def report(directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, **options: Any) -> None:
-    """Write the strategy of the run in DIR as one HTML file that works offline.
+    """Write the strategy of a run or a policy as one HTML file that works offline.
 
     Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
-    curve of evaluations and the run's facts. On later streets, --boards boards are in it, or those given by --board;
+    curve of a run's evaluations and facts. On later streets, --boards boards are in it, or those given by --board;
     of whole hold'em, the decisions before the flop and those on boards given. The most played decisions come first
     until --megabytes are full.
 

@@ -177,6 +177,7 @@ class ExportConfig(Table, frozen=True):
     out: str | None = None  # relative to the current directory; None: beside the run, named like it
     format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
+    best: str | None = None  # the checkpoint that this method of [evaluation] found least exploitable; None: the last
 
 
 class ClusterConfig(Table, frozen=True):

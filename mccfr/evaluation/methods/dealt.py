@@ -22,7 +22,9 @@ def in_mbb(game: "Game", chips: float) -> float | None:
 
 
 def exploitability_text(record: Record) -> str:
-    """Exploitability in a few figures, by the big blind where there is one."""
+    """Exploitability in a few figures: as a share of the pot where that is asked for, else by the big blind if any."""
+    if "exploitability_pot" in record:
+        return f"{record['exploitability_pot']:.3%} of the pot"
     mbb = record["exploitability_mbb"]
     return f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
 

@@ -92,7 +92,8 @@ def method_for(game: "Game", name: str) -> Method:
     if name != AUTO:
         return method_named(name)
     return next(
-        (method for method in _METHODS.values() if method.problem(game) is None), method_named(ExactMethod.name)
+        (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
+        method_named(ExactMethod.name),
     )
 
 
@@ -101,6 +102,8 @@ def check_method(game: "Game", name: str) -> Method:
     method = method_for(game, name)
     if (problem := method.problem(game)) is not None:
         raise ValueError(problem)
+    if game.rake is not None and not method.takes_rake:
+        raise ValueError(f"the method {method.name} takes what one wins for what the other loses: with rake use exact")
     return method
 
 

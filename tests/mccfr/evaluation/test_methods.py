@@ -4,7 +4,8 @@ import json
 
 import msgspec
 import pytest
-from commands import command
+from commands import answer, command, refusal
+from refusals import refused
 
 from mccfr.config import tables
 from mccfr.config.games import GoofspielGame
@@ -30,9 +31,7 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
     ]
     for verb in ("status", "verify"):
         assert command(verb, directory) == 0
-    capsys.readouterr()
-    assert command("evaluate", directory, "--method", "toys:Mixed", "--boards", 3, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", directory, "--method", "toys:Mixed", "--boards", 3)
     assert record["value_chips"] > 0 and record["bound"] == "estimate" and record["exploitability_chips"] is None
     assert command("report", directory, tmp_path / "page.html") == 0
 
@@ -43,8 +42,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
     (found,) = records.read(path)
     assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
-    with pytest.raises(ValueError, match="'nowhere_at_all:Mine' is not one of"):
-        method_named("nowhere_at_all:Mine")
+    refused("'nowhere_at_all:Mine' is not one of", method_named, "nowhere_at_all:Mine")
 
 
 def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
@@ -68,8 +66,7 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
 def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
     config = tmp_path / "run.toml"
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "toys:Mixed"\n')
-    assert command("solve", config, "--run", tmp_path / "run") == 2
-    assert "leduc is not kuhn: use the method exact" in capsys.readouterr().err
+    assert "leduc is not kuhn: use the method exact" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "guess"\n')
     assert command("plan", config) == 2
     assert "evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'" in capsys.readouterr().err
@@ -77,13 +74,10 @@ def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
 
 def test_what_is_no_method_is_refused():
     load_method("toys:MixedLine")
-    with pytest.raises(ValueError, match="'toys:MixedLine' is not derived from mccfr"):
-        method_named("toys:MixedLine")
-    with pytest.raises(ValueError, match="'guess' is not one of: exact, head-to-head"):
-        method_named("guess")
+    refused("'toys:MixedLine' is not derived from mccfr", method_named, "toys:MixedLine")
+    refused("'guess' is not one of: exact, head-to-head", method_named, "guess")
     goofspiel = build_game(GoofspielGame(cards=3), None)
-    with pytest.raises(ValueError, match="use the method exact"):
-        check_method(goofspiel, "head-to-head")
+    refused("use the method exact", check_method, goofspiel, "head-to-head")
 
 
 def test_every_listed_method_has_its_name():
@@ -107,8 +101,8 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
     assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
     with pytest.raises(ValueError, match=r"the method toys:Mixed has no --setting; what it takes: --boards, --seed$"):
         options_for(mixed, {"setting": "2"})
-    with pytest.raises(ValueError, match=r"exact has no --workers, --budget or --keep; what it takes: none$"):
-        options_for(method_named("exact"), {"workers": 2, "boards": 3})
+    with pytest.raises(ValueError, match=r"abstract has no --workers, --budget or --keep; what it takes: none$"):
+        options_for(method_named("abstract"), {"workers": 2, "boards": 3})
     assert command("evaluate", "--help") == 0
     printed = capsys.readouterr().out
     assert all(each.flag in printed for each in registry.options_of_all().values())
