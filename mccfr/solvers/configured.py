@@ -41,6 +41,8 @@ def form_for(game: Game, config: Config) -> Game:
             f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "
             f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
         )
+    if game.tree.locks is not None and not algorithm.traits.takes_locks:
+        raise ValueError(f"solver.algorithm = {algorithm.name!r} keeps no game.locks: take 'cfr', or leave them out")
     if algorithm.traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
