@@ -49,7 +49,7 @@ def spot(
     require_main_thread()
     reporter = CallbackReporter(progress)
     given = {"board": board, "ranges": {"oop": plain(oop), "ip": plain(ip)}, "pot": pot, "effective_stack": stack}
-    given |= {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks or {})}
+    given |= {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
     asked = Asked(bets, raises, to, workers, plain(menu or {}), None if run is None else Path(run))
     terms = Terms(reporter, force=force)
     started = start_spot(given, asked, terms)

@@ -80,7 +80,7 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
     if (donk := options.pop("donk")) is not None:
         menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
     game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
-    game["locks"] = _locks(options.pop("lock"))
+    game["locks"] = _locks(options.pop("lock")) or None
     game |= {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
     with reporter() as report:
         started = start_spot(game, Asked(menu=menu, **options), Terms(report, force=force))

@@ -126,7 +126,7 @@ class Ranges(Table, frozen=True):
 class HoldemTable(GameConfig, frozen=True):
     """What hold'em games with bets of a menu have in common."""
 
-    locks: Mapping[str, str] = {}  # by line: what is played there and not learnt (mccfr/games/locks.py)
+    locks: Mapping[str, str] | None = None  # by line: what is played there and not learnt (mccfr/games/locks.py)
 
 
 class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):

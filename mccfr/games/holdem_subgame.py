@@ -10,6 +10,7 @@ import numpy as np
 from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
 from abstraction.ranges import read_range
 from mccfr.cards.endgame import endgame_cards
+from mccfr.cards.symmetry import suits_merged
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
@@ -28,8 +29,9 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
-    lossless: every (board, hand) that its owner reaches is a bucket of its own.  Bets of a spot are whole chips where
-    its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
+    lossless: every (board, hand) that its owner reaches is a bucket of its own; those of a typed spot that differ by a
+    renaming of suits which changes neither board nor ranges are one.  Bets of a spot are whole chips where its pot and
+    stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
     bet size that makes no endgame.
     """
     spot = config.file is None
@@ -52,10 +54,12 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         **line_edits(config.menu),
     )
     tree = build_tree(rules)
+    tree = replace(tree, locks=read_locks(config.locks or {}, tree, Combinations()))
+    cards = endgame_cards(endgame.board, endgame.reach, streets)
     return Game(
         "holdem-subgame",
-        replace(tree, locks=read_locks(config.locks, tree, Combinations())),
-        endgame_cards(endgame.board, endgame.reach, streets),
+        tree,
+        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
         rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,

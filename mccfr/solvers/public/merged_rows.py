@@ -104,8 +104,8 @@ def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[
     streets = [boards[(boards >= low) & (boards < high)] - low for low, high in pairwise(starts.tolist())]
     alike = np.concatenate(alike_hands(cards, streets, swaps=swaps))
     for entries, board in zip(shared, held, strict=True):
-        rows = alike[np.searchsorted(boards, board)]
-        one, other = (rows[np.arange(len(rows)), ranges.hand[places]] for places in (entries, entries - 1))
+        row = np.searchsorted(boards, board)
+        one, other = (alike[row, ranges.hand[places]] for places in (entries, entries - 1))
         if np.any(one != other):
             return False
     return True
