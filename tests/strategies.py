@@ -38,7 +38,7 @@ def partly_reached_strategy(game, seed=0):
     return average_strategy(game, TableSet(tables))
 
 
-def some_locks(game, *, by_hand=False):
+def some_locks(game, *, by_hand=False, bars=True):
     """The game with rows locked here and there: free ones, whole ones, and such that never take their last action."""
     generator, shares = np.random.default_rng(9), {}
     for node in game.tree.decisions[::2].tolist():
@@ -47,7 +47,7 @@ def some_locks(game, *, by_hand=False):
         table = np.full((actions, size), -1.0)
         whole, barred, _ = np.array_split(generator.permutation(size), 3)
         table[:, whole] = generator.dirichlet(np.ones(actions), len(whole)).T
-        table[-1, barred] = 0
+        table[-1, barred[: len(barred) * bars]] = 0
         shares[node] = table
     return replace(game, tree=replace(game.tree, locks=Locks(shares, by_hand)))
 

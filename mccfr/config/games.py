@@ -162,7 +162,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
         ]
 
 
-class HoldemGame(GameConfig, frozen=True, tag="holdem"):
+class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
     """Full heads-up no-limit hold'em: four streets, 52 cards; `[abstraction]` says which hands share a bucket."""
 
     stack: float = 20000.0  # chips of each player

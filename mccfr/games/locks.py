@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from abstraction.cards import COMBO_COUNT
 from abstraction.ranges import read_range
+from mccfr.cards.cards import Cards
+from mccfr.cards.deck import WholeDeck
 from mccfr.config.limits import shown
 from mccfr.trees.compiled import CompiledTree, Locks
 from mccfr.trees.lines import all_lines, find_decision
@@ -26,7 +28,8 @@ _FREE = -1.0
 _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 _ACTION = re.compile(r"(f|c|r\d+(?:\.\d+)?|r)\s+(\S.*)")
 _NEAR = 1e-9  # what shares may sum to beside 1
-_POSITIONS = {"oop": 0, "ip": 1}
+_BUCKETS = re.compile(r"#(\d+)(?:-#?(\d+))?(?::(\d+\.?\d*|\.\d+))?")
+_POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,6 +60,44 @@ class Combinations:
         """As `Hands.weights`."""
         del block
         return read_range(text)
+
+
+class Buckets:
+    """The buckets of a game: by number, "#3,#5-#7:0.5", and before the flop of hold'em as ranges of hands too."""
+
+    by_hand = False
+
+    def __init__(self, cards: Cards) -> None:
+        self._cards = cards
+
+    def count(self, block: int) -> int:
+        """As `Hands.count`."""
+        return int(self._cards.buckets[divmod(block, 2)])
+
+    def weights(self, text: str, block: int) -> Floats:
+        """As `Hands.weights`."""
+        size = self.count(block)
+        if not text.startswith("#"):
+            return self._of_hands(text, block)
+        found = np.zeros(size)
+        for item in map(str.strip, text.split(",")):
+            match = _BUCKETS.fullmatch(item)
+            if match is None or not int(match[1]) <= int(match[2] or match[1]) < size or float(match[3] or 1) > 1:
+                raise ValueError(f"{item!r} is no bucket from #0 to #{size - 1}, nor a run of them such as #3-#5:0.5")
+            found[int(match[1]) : int(match[2] or match[1]) + 1] = float(match[3] or 1)
+        return found
+
+    def _of_hands(self, text: str, block: int) -> Floats:
+        street, player = divmod(block, 2)
+        if self._cards.cards_on(street) or not isinstance(self._cards, WholeDeck):
+            raise ValueError(f"{text!r} is no share; after the first street give buckets, as #3,#5-#7:0.5")
+        weights, bucket = read_range(text), self._cards.bucket_row(0, player, ())
+        least, most = np.full(self.count(block), np.inf), np.zeros(self.count(block))
+        np.minimum.at(least, bucket, weights)
+        np.maximum.at(most, bucket, weights)
+        if np.any((least < most) & np.isfinite(least)):
+            raise ValueError(f"{text!r} gives hands of one bucket different weights")
+        return most
 
 
 class _Part(NamedTuple):

@@ -21,6 +21,8 @@ def configured_game(config: Config, base: Path) -> Game:
         from abstraction.buckets import Abstraction
         from mccfr.games.bucketed import bucketed
 
+        if game.tree.locks is not None:
+            raise ValueError("game.locks are of hands, which share rows with [abstraction]: leave one of the two out")
         game = bucketed(game, Abstraction(base / config.abstraction.path))
     return form_for(stratified(game, config), config)
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mccfr.config.solvers import PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.locked_tables import LockedCells, check_locks
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -38,7 +39,7 @@ class PublicChance(Algorithm):
     @property
     def traits(self) -> Traits:
         """Under `dcfr` worker 0 discounts all tables."""
-        return Traits(sweeps=self.schedule.sweeps)
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
 
     @property
     def schedule(self) -> Schedule:
@@ -58,6 +59,7 @@ class PublicChance(Algorithm):
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )
+        check_locks(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
         specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
@@ -84,6 +86,9 @@ class PublicChanceSolver:
         self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
         own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
         self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own, seats)
+        self._locked, self._locked_tables = LockedCells(game), tables
+        self._changes = schedule_of(config).sweeps or options_of(config).plus  # what is locked, unless written anew
+        self._locked.write(tables)
         self.busy_seconds = 0.0
         self._batch = 1
         self._batch_nodes = batch_nodes(schedule_of(config), share.workers)
@@ -95,6 +100,8 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes); see `Solver.run`."""
         began = time.perf_counter()
+        if self._locked and self._changes:
+            self._locked.write(self._locked_tables)
         limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
         iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
         seconds = time.perf_counter() - began
