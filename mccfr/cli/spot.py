@@ -6,8 +6,9 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, bytes_text, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, duration_text, force_option, json_option, path_type, print_json
 from mccfr.cli.progress import reporter
+from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
@@ -31,24 +32,18 @@ class Share(click.ParamType[float]):
 
 
 @click.command()
-@click.argument("board")
-@click.option(
-    "--oop", metavar="RANGE", required=True, help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers."
-)
-@click.option("--ip", metavar="RANGE", required=True, help="Of who acts last.")
-@click.option("--pot", metavar="CHIPS", type=float, required=True, help="Chips in the pot.")
-@click.option("--stack", metavar="CHIPS", type=float, required=True, help="Chips that each has behind.")
-@click.option("--bets", metavar="SIZES", default="0.5p", show_default=True, help="Of first bets, streets apart by /.")
-@click.option("--raises", metavar="SIZES", default="0.5p", show_default=True, help="Of raises: 0.45p, 3x, 2e, allin.")
+@click.argument("board", required=False)
+@click.option("--oop", metavar="RANGE", help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers.")
+@click.option("--ip", metavar="RANGE", help="Of who acts last.")
+@click.option("--pot", metavar="CHIPS", type=float, help="Chips in the pot.")
+@click.option("--stack", metavar="CHIPS", type=float, help="Chips that each has behind.")
+@click.option("--policy", type=path_type, help="A policy or run: ranges, pot and stacks are those after --line.")
+@click.option("--line", help="Of the policy, to where a street begins: r300c/.")
+@click.option("--board", "other_board", metavar="BOARD", help="Another place for BOARD.")
+@click.option("--bets", metavar="SIZES", help="Of first bets, streets apart by /; default: 0.5p, a policy's own.")
+@click.option("--raises", metavar="SIZES", help="Of raises: 0.45p, 3x, 2e, allin; default: as bets.")
 @click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
-@click.option(
-    "--allin-spr",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    metavar="X",
-    help="All-in where X pots or fewer would be left.",
-)
+@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
@@ -62,7 +57,7 @@ class Share(click.ParamType[float]):
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
 @force_option
 @json_option
-def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool, force: bool, **options: Any) -> None:
+def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
 
     Stops at a share of the pot, and keeps a run, which goes on where it stands when the same is asked again, and
@@ -71,19 +66,20 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
     """
+    from mccfr.runs.results.line_spot import TYPED, asked_spot
     from mccfr.runs.session.spot import Asked, start_spot
     from mccfr.runs.session.start import Terms
     from mccfr.runs.session.train_and_export import train_and_export
 
-    lines = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
-    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in lines.items() if value}}
-    if (donk := options.pop("donk")) is not None:
-        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
-    game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
-    game["locks"] = _locks(options.pop("lock")) or None
-    game |= {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    board = _one_board(board, options.pop("other_board"))
+    typed = {name: options.pop(name) for name in TYPED}
+    game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
+    others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    others["locks"] = _locks(options.pop("lock")) or None
+    game |= {key: value for key, value in others.items() if value is not None}
+    menu = _menu(options)
     with reporter() as report:
-        started = start_spot(game, Asked(menu=menu, **options), Terms(report, force=force))
+        started = start_spot(game, Asked(menu=menu, own=own, **options), Terms(report, force=force))
         report.message(_beginning(started, options["to"]))
         outcome, _ = train_and_export(started.run, started.game, report, force=force)
         if outcome.signal is not None:
@@ -106,6 +102,21 @@ def _locks(given: Sequence[str]) -> dict[str, str]:
             raise click.BadParameter(f"{text!r} is no line, =, and what is played there, as in 'cr184=c 60%'")
         found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
     return found
+
+
+def _one_board(board: str | None, other: str | None) -> str | None:
+    if board is not None and other is not None:
+        raise ValueError(f"BOARD = {board} and --board = {other} are both given: they are the same, so drop one")
+    return other if board is None else board
+
+
+def _menu(options: dict[str, Any]) -> dict[str, Any]:
+    """The keys of `[game.menu]` among the options, which are taken out of them."""
+    found = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
+    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in found.items() if value}}
+    if (donk := options.pop("donk")) is not None:
+        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
+    return {key: value for key, value in menu.items() if value is not None}
 
 
 def _beginning(started: Any, to: float) -> str:

@@ -85,6 +85,8 @@ def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
     texts = {"tree_label": list(game.tree.label), LINES: all_lines(game.tree)}
     texts |= game.cards.texts()
+    if game.tree.action_names is not None:
+        texts["tree_action"] = list(game.tree.action_names)
     if game.tree.infoset_names is not None:
         for player in range(2):
             texts[f"infosets_player{player}"] = list(game.tree.infoset_names[player])

@@ -95,7 +95,10 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
         np.array([block.rows for block in meta.blocks], np.int64),
         names,
         put_in,
+        _text(texts, "tree_action") if "tree_action" in texts else None,
     )
+    if tree.action_names is not None and len(tree.action_names) != len(labels):
+        raise ValueError(f"tree_action.json has {len(tree.action_names)} names for {len(labels)} nodes")
     check_tree(tree)
     if meta.format_version > 1 and not np.array_equal(
         _array(arrays, "tree_street", nodes, np.dtype(np.int8)), tree.street

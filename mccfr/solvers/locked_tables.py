@@ -6,6 +6,9 @@ shares times 10^30 likewise, so that the average is the lock, also where nobody 
 keeps regrets above a floor, has them written anew.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -40,8 +43,11 @@ class LockedCells:
     def __bool__(self) -> bool:
         return bool(self._rows)
 
-    def write(self, tables: TableSet) -> None:
-        """Write them, in place; what is free stays as it is."""
+    def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write them into a `TableSet`, in place; what is free stays as it is."""
+        if not self._rows:
+            return
+        assert isinstance(tables, TableSet)
         for block, slots, shares in self._rows:
             regret, sums = (tables.rows(kind, block)[:, slots] for kind in ("regret", "strategy_sum"))  # type: ignore[index]
             given = shares >= 0

@@ -52,6 +52,10 @@ class Method(ABC):
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
         return None
 
+    def suits(self, game: "Game") -> bool:
+        """Whether `method = "auto"` may take it for a game that it can measure."""
+        return True
+
     def options_problem(self, game: "Game", options: Any) -> str | None:
         """Why options of `[evaluation]` do not suit a game, or a `ValueError` that says so; None where they do."""
         return None

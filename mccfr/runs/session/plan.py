@@ -348,8 +348,12 @@ def room_problem(
         )
     except NotADirectoryError as error:
         raise ValueError(error.strerror or str(error)) from None
-    except (MemoryError, OSError) as error:
-        return getattr(error, "strerror", None) or str(error)
+    except MemoryError as error:
+        workers = config.run.workers
+        taken = f"; {workers} workers take {space.bytes_text(workers * _PROCESS_BYTES)} of that"
+        return f"{error}{taken if workers > 1 else ''}"
+    except OSError as error:
+        return error.strerror or str(error)
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
     needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)

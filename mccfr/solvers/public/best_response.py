@@ -21,9 +21,10 @@ from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, V
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
+from mccfr.trees.streets import street_members
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
-IN_PLACE_CELLS = 1 << 22
+IN_PLACE_CELLS = 1 << 19
 """Of strategy sums that are walked where they lie; fewer are measured in float64, whatever they are."""
 
 
@@ -104,27 +105,31 @@ def values(
 
 
 def hand_values(
-    game: Game, strategy: Strategy, threads: int = 1
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], tuple[float, float]]:
-    """Counterfactual values of both players' hands [2, H], and of who acts first after each of his actions [A, H].
+    game: Game, strategy: Strategy, threads: int = 1, nodes: Sequence[int] = (0,)
+) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]], tuple[float, float]]:
+    """Counterfactual values of both players' hands [2, H], and at some decisions of the first street, of those of who
+    acts there, after each of his actions [A, H].
 
     Chips times the weight of the other's hands that they meet, both following `strategy`; and what each gains, chips a
     deal, by a best response in its place.
     """
     public, walk = _walk(game, strategy, None, threads)
-    trees, first, gains = public.trees, int(game.tree.arrays.player[0]), []
+    trees, members, gains = public.trees, street_members(game.tree), []
     reach, every = game.cards.listed().reach, public.ranges.every
-    value, action = np.zeros((2, reach.shape[1])), np.zeros((int(trees.actions[0]), reach.shape[1]))
+    places = [members[: trees.first[1]].tolist().index(node) for node in nodes]
+    value = np.zeros((2, reach.shape[1]))
+    action = [np.zeros((int(trees.actions[place]), reach.shape[1])) for place in places]
     for player in range(2):
         found = walk.values(player)
         gains.append(float(found[RESPOND] - found[FOLLOW]) / public.joint_weight)
         weight = reach[1 - player].max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
         value[player] = weight * walk.root.by_hand.value[0, FOLLOW]
-        if player == first:
-            entries = slice(*every.first[player, :2])
-            top = int(walk.root.member_first[0]) + int(trees.child[0])
-            below = walk.root.value[FOLLOW, top : top + len(action)]
-            action[:, every.hand[entries]] = weight * below[:, every.column[entries]]
+        entries = slice(*every.first[player, :2])
+        for place, out in zip(places, action, strict=True):
+            if trees.player[place] == player:
+                top = int(walk.root.member_first[0]) + int(trees.child[place])
+                below = walk.root.value[FOLLOW, top : top + len(out)]
+                out[:, every.hand[entries]] = weight * below[:, every.column[entries]]
     return value, action, (gains[0], gains[1])
 
 

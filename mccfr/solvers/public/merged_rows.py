@@ -63,9 +63,9 @@ def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
     boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
     columns, hands = np.diff(ranges.first).ravel(), np.diff(every.first).ravel()
     times = public.copies.times[np.repeat(boards, columns)]
-    own = np.repeat(public.reach, np.diff(ranges.first[:, [0, -1]]).ravel(), axis=0)
+    player = np.repeat(np.arange(2), np.diff(ranges.first[:, [0, -1]]).ravel())
     count = np.bincount(np.repeat(ranges.first[:, :-1].ravel(), hands) + every.column)
-    return np.stack([times * count, times * count * own[np.arange(len(own)), ranges.hand]])
+    return np.stack([times * count, times * count * public.reach[player, ranges.hand]])
 
 
 def _board_of(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """`mccfr spot`: from two ranges to what each player does, and what hands are worth."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,8 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
         assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
     mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
     assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    answered = sum(one["frequency"] * one["ev_chips"] for one in found["ip_actions"] if one["ev_chips"] is not None)
+    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # what they share after a check
     for player, name in enumerate(("oop", "ip")):
         classes = found["classes"][name]
         assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
@@ -144,7 +147,8 @@ def test_equity_is_that_of_all_run_outs(capsys):
 def test_the_answer_for_people_and_what_is_said_before(capsys):
     said = ask(capsys, *RIVER, "--to", "0.5%")
     assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
-    assert "of memory" in said.err and "0.50% of the pot" in said.err and "exploitability" in said.err
+    assert "of memory" in said.err and "0.50% of the pot" in said.err
+    assert re.search(r"exploitability [\d.]+ chips = 0\.\d{3}% of the pot, value", said.err)
     assert "first, out of position (EV of the hands that do it): check" in said.out
     assert "then, in position after a check: check" in said.out
     assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out

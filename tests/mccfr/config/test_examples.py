@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from commands import call
+from commands import call, refusal
 from places import RUNS
+from refusals import refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
@@ -45,9 +46,7 @@ def test_names_are_looked_for_here_first_and_then_among_the_examples(tmp_path):
     ],
 )
 def test_what_is_nowhere_is_refused_with_what_may_have_been_meant(given, message):
-    with pytest.raises(ValueError) as caught:
-        find_file(Path(given))
-    assert str(caught.value).startswith(message)
+    assert refused("", find_file, Path(given)).startswith(message)
 
 
 def test_names_are_near_or_nothing_is_said():
@@ -67,18 +66,35 @@ def test_names_are_near_or_nothing_is_said():
     ],
 )
 def test_an_example_is_copied_with_what_it_names(tmp_path, name, folder, copied):
-    path, new = own_copy(find_file(Path(name), folder))
+    with own_copy(find_file(Path(name), folder)) as (path, new):
+        pass
     there = sorted(str(path.relative_to("runs")) for path in Path("runs").rglob("*") if path.is_file())
     assert new and path == Path("runs") / folder / f"{name}.toml" and there == copied
     assert all((Path("runs") / file).read_bytes() == (EXAMPLES / file).read_bytes() for file in copied)
-    assert own_copy(find_file(Path(name), folder)) == (path, False)
+    with own_copy(find_file(Path(name), folder)) as again:
+        assert again == (path, False)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("solve", "kuhn", "--set", "x.y=1"),
+        ("solve", "hunl-quick", "--set", "abstraction.recipe=nope"),
+        ("solve", "leduc", "--set", "game.ranks=400"),
+        ("compare", "leduc-discounts", "out", "--set", "compare.x=1"),
+        ("cluster", "plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),
+    ],
+)
+def test_a_refused_command_leaves_no_file_behind(capsys, asked):
+    status, _, err = call(capsys, *asked)
+    assert status == 2 and err.count("\n") == 1 and not list(Path().iterdir())
 
 
 def test_files_of_others_are_left_alone():
     Path("runs/abstractions").mkdir(parents=True)
     Path("runs/abstractions/quick.toml").write_text("seed = 7\n")
     with pytest.raises(FileExistsError, match=r"runs/abstractions/quick\.toml exists and is not the example"):
-        own_copy(find_file(Path("hunl-quick")))
+        own_copy(find_file(Path("hunl-quick"))).__enter__()
     assert not Path("runs/hunl-quick.toml").exists()
     with pytest.raises(FileExistsError):
         copy_examples(Path("runs"), example_files())
@@ -103,11 +119,10 @@ def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
 def test_python_takes_the_names_of_examples():
     run = mccfr.solve("kuhn", iterations=100, workers=0)
     assert run.directory == Path("runs/kuhn") and Path("runs/kuhn.toml").is_file()
-    with pytest.raises(ValueError, match=r"did you mean 'kuhn'\?"):
-        mccfr.solve("kunh")
+    refused(r"did you mean 'kuhn'\?", mccfr.solve, "kunh")
 
 
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
     call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
-    code, _, err = call(capsys, "solve", "runs/kuhn")
-    assert code == 2 and err == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"
+    told = refusal(capsys, "solve", "runs/kuhn")
+    assert told == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 import random_policy
-from commands import call
+from commands import answer, call, refusal
 from policies import write_random
 
 from abstraction.cards import cards_text, combo_text, parse_cards
@@ -23,11 +23,14 @@ from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, Deck
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.evaluation.methods import method_for
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Profile
 from mccfr.rng import new_stream
+from mccfr.runs.results.evaluating import evaluate_found
+from mccfr.runs.results.targets import Target
 from mccfr.tables.strategy import pure_strategy, tabulate
 
 GAME = random_policy.policy().game
@@ -64,6 +67,16 @@ def test_always_fold_loses_250_where_nobody_bets():
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
     assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)
+
+
+def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
+    found = Target(GAME, pure_strategy(GAME, "f"), {})
+    record = evaluate_found(found, "auto", hands=100)
+    assert (record["method"], record["bound"], record["value_chips"]) == ("lbr", "lower", pytest.approx(75))
+    assert method_for(GAME, "auto").name == "head-to-head", "of [evaluation]"
+    assert evaluate_found(found, "auto", boards=50)["method"] == "sampled-br"
+    other = Profile(GAME, pure_strategy(GAME, "c"))
+    assert evaluate_found(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
 
 
 # --- what is drawn and averaged ---
@@ -208,7 +221,7 @@ def test_it_is_what_hands_played_out_win(setting, hands):
 
 def test_the_command_and_what_it_refuses(tmp_path, capsys):
     policy = write_random(tmp_path / "leduc", LeducGame())
-    found = json.loads(call(capsys, "evaluate", policy, "--method", "lbr", "--json").out)
+    found = answer(capsys, "evaluate", policy, "--method", "lbr")
     assert found["method"] == "lbr" and found["bound"] == "lower" and found["setting"] == "2"
     assert found["exploitability_chips"] == found["value_chips"] == np.mean(found["best_response_chips"])
     assert found["ci95_chips"] == [found["value_chips"]] * 2 and found["hands"] is None
@@ -223,10 +236,9 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
         (("--setting", "5"), "must be one of 1, 2, 3, 4, fcpa"),
         (("--strategy", "mine"), "must be one of uniform, always-call, always-fold"),
     ]:
-        ended = call(capsys, "evaluate", policy, "--method", "lbr", *options)
-        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+        assert said in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)
     cards = write_random(tmp_path / "goofspiel", GoofspielGame(cards=3))
-    ended = call(capsys, "evaluate", cards, "--method", "lbr")
-    assert ended.status == 2 and "deals no cards beside its tree: use the method exact" in ended.err
-    ended = call(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
-    assert ended.status == 2 and "the method exact has no --setting" in ended.err
+    told = refusal(capsys, "evaluate", cards, "--method", "lbr")
+    assert "deals no cards beside its tree: use the method exact" in told
+    told = refusal(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
+    assert "the method exact has no --setting" in told

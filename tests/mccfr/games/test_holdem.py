@@ -8,6 +8,7 @@ Shows:
   (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
 """
 
+import csv
 import json
 import os
 import re
@@ -17,8 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command
+from commands import answer, command, refusal
 from places import ROOT, RUNS
+from pyarrow import parquet
+from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
@@ -141,23 +144,19 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         assert command("verify", moved, *more) == status
         assert said in capsys.readouterr().out
     for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
-        assert command(*bot) == 2
-        assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
+        assert f"{tmp_path / 'gone'} is not an abstraction" in refusal(capsys, *bot)
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
     meet = ("--method", "head-to-head", "--boards", 2, "--against", moved, "--against-abstraction", ours, "--json")
-    assert command("evaluate", flop_trained / "policy", *meet) == 0
-    assert json.loads(capsys.readouterr().out)["value_chips"] == pytest.approx(0, abs=0.1)
+    assert answer(capsys, "evaluate", flop_trained / "policy", *meet)["value_chips"] == pytest.approx(0, abs=0.1)
     for verb in (
         ("evaluate", flop_trained / "policy", "--method", "head-to-head"),
         ("query", flop_trained / "policy", ""),
     ):
-        assert command(*verb, "--abstraction", ours) == 2
-        assert "holds its own bucket tables" in capsys.readouterr().err
+        assert "holds its own bucket tables" in refusal(capsys, *verb, "--abstraction", ours)
     for verb in (("status", tmp_path), ("tensorboard", tmp_path, tmp_path / "curves")):
-        assert command(*verb, "--abstraction", ours) == 2
-        assert "is a folder of runs" in capsys.readouterr().err
+        assert "is a folder of runs" in refusal(capsys, *verb, "--abstraction", ours)
     assert command("verify", flop_trained / "policy", "--abstraction", ours) == 2
     assert "is not a run directory: leave --abstraction out" in capsys.readouterr().err
 
@@ -186,8 +185,7 @@ def test_queries_know_hands_classes_and_boards(trained):
         ("Qs", "Qs7h2d3c4c", "hand"),
         ("AsAs", "Qs7h2d3c4c", "the card As twice"),
     ):
-        with pytest.raises(ValueError, match=message):
-            query(policy, "cc/cc/cc/", hand=text, board=board)
+        refused(message, query, policy, "cc/cc/cc/", hand=text, board=board)
 
 
 def reader_in_the_documents():
@@ -235,6 +233,24 @@ def program_in_the_documents(language, folder):
     if shutil.which("node") is None:
         pytest.skip("there is no node, which runs JavaScript, on this machine")
     return ["node", str(examples / "look_up.mjs")]
+
+
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
+    program = [*program_in_the_documents(language, tmp_path), trained / "policy", "r300c/cr900"]
+
+    def read(*cards):
+        return subprocess.run([*program, *cards], check=False, capture_output=True, text=True, timeout=60)
+
+    assert read("khQD", "kC7d2s").stdout == read("KhQd", "Kc7d2s").stdout != ""
+    for hand, board, words in (
+        ("KhQd", "Qd7d2s", "there"),
+        ("KhKh", "Qd7d2s", "hand"),
+        ("1hKh", "Qd7d2s", "cards are written as Kc7d2s"),
+        ("KhQd", "7d7d2s", "there"),
+    ):
+        refused = read(hand, board)
+        assert refused.returncode and words in refused.stderr
 
 
 def carrying_values(policy, folder):
@@ -309,6 +325,33 @@ def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, l
         )
 
 
+def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):
+    hands = ("--by", "hand", "--board", "Qs 7h2d3c")
+    for kind, source in (("csv", "run"), ("parquet", "policy")):
+        assert command("export", trained / source, tmp_path / f"out.{kind}", "--format", kind, *hands) == 0
+    columns = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    with (tmp_path / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert columns["hand"] == [row["hand"] for row in rows]
+    assert np.allclose(columns["probability"], [float(row["probability"]) for row in rows], atol=1e-4)
+    policy = Policy.open(trained / "policy")
+    for line, board, count in (("", None, 169), ("cc/", "Qs7h2d", 1176), ("cc/cc/", "Qs7h2d3c", 1128)):
+        here = [(row["hand"], float(row["probability"])) for row in rows if row["line"] == line]
+        answer = query(policy, line, board=board)["hands"]
+        assert len(answer) == count and [share for _, share in here] == pytest.approx(
+            [share for name in dict(here) for share in answer[name]], abs=1e-4
+        )
+    assert {row["board"] for row in rows} == {"", "Qs7h2d", "Qs7h2d3c"}
+    capsys.readouterr()
+    for wrong, words in (
+        (("--format", "csv", "--by", "hand", "--board", "Qs7h"), "boards there have 0, 3, 4, 5 cards"),
+        (("--format", "csv", "--board", "Qs7h2d"), "add --by hand"),
+        (("--by", "hand"), "choose csv or parquet"),
+    ):
+        assert command("export", trained / "policy", tmp_path / "none", *wrong) == 2
+        assert words in capsys.readouterr().err and not (tmp_path / "none").exists()
+
+
 def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
     assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
@@ -318,12 +361,10 @@ def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
 
 
 def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
-    assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3)
     assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
     same = ("--against", trained / "run", "--boards", 3)
-    assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", trained / "run", "--method", "head-to-head", *same)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
 
 
@@ -351,8 +392,7 @@ def test_runs_on_other_abstractions_meet_on_the_command_line(flop_trained, slot_
     won = []
     for target, against in ((ten[0], two[0]), (two[0], ten[0]), (ten[1], two[0]), (two[1], ten[1])):
         arguments = ("--method", "head-to-head", "--against", against, "--boards", 5, "--json")
-        assert command("evaluate", target, *arguments) == 0
-        won.append(json.loads(capsys.readouterr().out)["value_chips"])
+        won.append(answer(capsys, "evaluate", target, *arguments)["value_chips"])
     assert won[0] == -won[1] != 0
     assert won[2:] == pytest.approx([won[0], won[1]], abs=0.01 * abs(won[0]) + 0.1)  # shares of 1/65,535
 
@@ -408,5 +448,4 @@ def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
     plan = make_plan(config_from(document, "test"), Path())
     assert plan["buckets_per_street"] == [[169, 169], [1286792, 1286792], [50000, 50000], [50000, 50000]]
     game = configured_game(config_from(document, "test"), Path())
-    with pytest.raises(ValueError, match="is not built yet"):
-        game.cards.board_buckets([0, 5, 10, 15, 20])
+    refused("is not built yet", game.cards.board_buckets, [0, 5, 10, 15, 20])

@@ -7,6 +7,7 @@ Shows:
   test_planted_error_hands_renamed_the_other_way, on boards of three suits alike)
 """
 
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +34,8 @@ SAME = {
 """Board, ranges, and renamings of suits that change neither."""
 
 
-def merged(board, oop=OOP, ip=IP):
-    sizes = {"first": ["75%"], "later": ["allin"]}
+def merged(board, oop=OOP, ip=IP, first=("75%",), later=("allin",)):
+    sizes = {"first": list(first), "later": list(later)}
     spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
     return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
 
@@ -95,3 +96,15 @@ def test_planted_error_hands_renamed_the_other_way(name):
     wrong = public._replace(copies=copies._replace(hand=np.argsort(copies.hand, axis=1).astype(np.int32)))
     right, other = (trained(game, public=tree).average_strategy().probability for tree in (public, wrong))
     assert max(np.abs(one - two).max() for one, two in zip(right, other, strict=True)) > 1e-2
+
+
+def test_set_up_takes_little_memory():
+    wide = "22+,A2s+,K9s+,QTs+,JTs,AJo+"
+    game = merged("Kc7c2c5c", wide, wide, first=("33%", "75%"), later=("60%",))
+    tracemalloc.start()
+    try:
+        cfr = VectorCfr(game, variant("dcfr"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * sum(table.nbytes for table in cfr.tables.values())  # 2.4; weights by column times hand: 40

@@ -6,23 +6,24 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, refusal
 from places import ROOT, RUNS
+from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
+from mccfr.cards.grid import make_grid
 from mccfr.config.file import config_from
 from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.config.tables import AbstractionConfig
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
 from mccfr.report.boards import shown_cards
-from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
-from mccfr.report.grid import make_grid
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.averages import checkpoint_average
@@ -135,6 +136,19 @@ def test_page_stands_alone_and_escapes_what_it_is_given(kuhn, tmp_path):
     assert script_json("</script><!-- & \u2028") == '"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028"'
 
 
+def test_a_policy_is_shown_as_its_run_is(kuhn, tmp_path, capsys):
+    write_report(kuhn.directory, tmp_path / "run.html")
+    assert call(capsys, "export", kuhn.directory, tmp_path / "<policy>").status == 0
+    assert call(capsys, "report", tmp_path / "<policy>", tmp_path / "policy.html").status == 0
+    of_run, of_policy = data_of(tmp_path / "run.html"), data_of(tmp_path / "policy.html")
+    assert of_policy["boards"] == of_run["boards"] and of_policy["views"].keys() == of_run["views"].keys()
+    text = (tmp_path / "policy.html").read_text()
+    assert not Page(text).open and "<policy>" not in text and "Configuration" not in text
+    assert f"300 iterations, {kuhn.read(EVALUATIONS)[-1]['nodes_touched']:,} nodes touched" in text
+    err = call(capsys, "report", tmp_path / "<policy>", tmp_path / "other.html", "--checkpoint", 1).err
+    assert "was exported from one checkpoint: leave --checkpoint out" in err
+
+
 def test_facts_and_curve_are_the_run_s(kuhn, tmp_path):
     out = tmp_path / "kuhn.html"
     write_report(kuhn.directory, out)
@@ -183,8 +197,7 @@ def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions, tables_rea
     later = {key: view for key, view in views.items() if view["board"]}
     data = {"scale": SCALE, "names": list(cards.names), "views": later, "hands": hand_lists(cards)}
     check_against_query(data | {"boards": [{"name": board.name} for board in cards.boards]}, source)
-    with pytest.raises(ValueError, match="boards of holdem have 0, 3, 4, 5"):
-        shown_cards(game, ["Qs7h"], 6)
+    refused("boards of holdem have 0, 3, 4, 5", shown_cards, game, ["Qs7h"], 6)
 
 
 def test_reach_is_the_range_times_what_was_played():
@@ -224,8 +237,8 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
     code, _, err = call(capsys, "report", kuhn.directory, out, *small)  # replaces the earlier one
     assert code == 0 and "wrote" in err and out.exists()
     (tmp_path / "mine.html").write_text("<p>mine</p>")
-    code, _, err = call(capsys, "report", kuhn.directory, tmp_path / "mine.html")
-    assert code == 2 and "not an earlier output" in err and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
+    told = refusal(capsys, "report", kuhn.directory, tmp_path / "mine.html")
+    assert "not an earlier output" in told and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
     assert call(capsys, "report", tmp_path, tmp_path / "new.html").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--checkpoint", "9").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--board", "AsKs").status == 2
@@ -235,8 +248,7 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
 
 def test_games_without_cards_are_refused():
     game = build_game(MatrixGame(payoffs=((1, -1), (-1, 1))), ROOT)
-    with pytest.raises(ValueError, match="matrix has no cards beside its tree"):
-        shown_cards(game, [], 1)
+    refused("matrix has no cards beside its tree", shown_cards, game, [], 1)
 
 
 def test_curves_have_one_opponent():

@@ -67,7 +67,7 @@ class PublicChance(Algorithm):
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""
-        return PublicChanceSolver(game, self._solver, tables, share or Share())
+        return public_chance_solver(game, self._solver, tables, share or Share())
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
@@ -76,22 +76,32 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
     return PublicChanceOptions(schedule, config.floored_regrets and schedule.kind == "none", config.skip_below)
 
 
-class PublicChanceSolver:
-    """Runs iterations on tables, which are changed in place."""
+def public_chance_solver(
+    game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
+) -> "PublicChanceSolver":
+    """What runs iterations of the players in some seats."""
+    given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
+    return PublicChanceSolver(PublicChanceSampling(*given, seats), share)
 
-    def __init__(
-        self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
-    ) -> None:
-        self.state = share.state
-        self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
-        own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
-        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own, seats)
-        self._locked, self._locked_tables = LockedCells(game), tables
-        self._changes = schedule_of(config).sweeps or options_of(config).plus  # what is locked, unless written anew
-        self._locked.write(tables)
+
+def known_state(share: Share) -> PublicChanceState:
+    """What a worker remembers, as its sampler takes it."""
+    state = share.state
+    state.rng = state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
+    return PublicChanceState(state.iterations, state.nodes, state.rng[0])
+
+
+class PublicChanceSolver:
+    """Runs iterations of a sampler that begins with `known_state`, on tables, which are changed in place."""
+
+    def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
+        self.state, self._sampler, options = share.state, sampler, sampler.options
+        self._locked = LockedCells(sampler.game)
+        self._locked.write(sampler.tables)
+        self._moves_locked = options.schedule.sweeps or options.plus
         self.busy_seconds = 0.0
         self._batch = 1
-        self._batch_nodes = batch_nodes(schedule_of(config), share.workers)
+        self._batch_nodes = batch_nodes(sampler.options.schedule, share.workers)
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""
@@ -100,8 +110,8 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes); see `Solver.run`."""
         began = time.perf_counter()
-        if self._locked and self._changes:
-            self._locked.write(self._locked_tables)
+        if self._locked and self._moves_locked:
+            self._locked.write(self._sampler.tables)
         limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
         iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
         seconds = time.perf_counter() - began

@@ -117,7 +117,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 
 @intrinsic
-def _load_lanes(typing_context, reach, rows, source, count, used):
+def load_ranges(typing_context, reach, rows, source, count, used):
     """reach[k, l] = rows[source[l], k] for the first `used` lanes, in whole blocks."""
 
     def codegen(context, builder, signature, arguments):
@@ -137,7 +137,7 @@ def _load_lanes(typing_context, reach, rows, source, count, used):
 
 
 @intrinsic
-def _store_lanes(typing_context, rows, target, table, factor, limit, count, used):
+def store_values(typing_context, rows, target, table, factor, limit, count, used):
     """rows[target[l], k] = factor[l] · table[k, l], or 0 where that is closer to 0 than limit[l]."""
 
     def codegen(context, builder, signature, arguments):
@@ -364,7 +364,7 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
         source[jobs + lane] = source[max(jobs - 1, 0)]  # lanes that are left over repeat a range
     for start in range(0, jobs, width):
         used = np.int64(min(width, jobs - start))
-        _load_lanes(lanes.reach, reach, source[start:], other_count, used)
+        load_ranges(lanes.reach, reach, source[start:], other_count, used)
         for lane in range(width):
             lanes.reach[other_count, lane] = as_element(reach, 0.0)
         _sum_range(ranges, other, board, ranges.every.place, used, lanes)
@@ -372,12 +372,12 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
         if folds or raked:
             _meet(ranges, player, board, used, lanes)
         if folds:
-            _store_lanes(value, aim.target, lanes.met, aim.factor, aim.limit, count, used)
+            store_values(value, aim.target, lanes.met, aim.factor, aim.limit, count, used)
         if _aim(lanes, np.int64(1), start, used, nowhere):
             _win(ranges, player, board, ranges.every.place, used, lanes)
             if raked:
                 _take_rake(lanes, start, count)
-            _store_lanes(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)
+            store_values(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)
 
 
 @part_njit
@@ -398,7 +398,7 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
         source[jobs + lane] = source[max(jobs - 1, 0)]
     for start in range(0, jobs, width):
         used = np.int64(min(width, jobs - start))
-        _load_lanes(lanes.met, reach, source[start:], other_count, used)
+        load_ranges(lanes.met, reach, source[start:], other_count, used)
         for entry in range(every.first[other, board], every.first[other, board + 1]):
             for lane in range(width):
                 lanes.reach[every.hand[entry], lane] = lanes.met[every.column[entry], lane]
@@ -420,7 +420,7 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
                 lanes.won[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
         _aim(lanes, np.int64(1), start, used, value.shape[0] - 1)
         if _is_raked(lanes.jobs, start, used):
-            _load_lanes(lanes.reach, reach, source[start:], other_count, used)
+            load_ranges(lanes.reach, reach, source[start:], other_count, used)
             for lane in range(width):
                 lanes.reach[other_count, lane] = as_element(reach, 0.0)
             _sum_range(ranges, other, board, every.place, used, lanes)
@@ -428,4 +428,4 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
             _take_rake(lanes, start, count)
         for lane in range(width):
             aim.limit[lane] = as_element(value, 0.0)
-        _store_lanes(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)
+        store_values(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)

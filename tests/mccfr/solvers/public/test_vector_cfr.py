@@ -15,6 +15,7 @@ import naive
 import numpy as np
 import pytest
 from places import RUNS
+from refusals import refused
 from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
@@ -354,14 +355,9 @@ def test_memory_is_known_beforehand():
 
 def test_unfit_arguments_are_refused():
     game, made = toy(), variant("dcfr")
-    with pytest.raises(ValueError, match="dtype = 'float16': one of float32, float64"):
-        VectorCfr(game, made, "float16")
-    with pytest.raises(ValueError, match="workers = 0"):
-        VectorCfr(game, made, workers=0)
-    with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        VectorCfr(replace(game, cards=NO_CARDS), made)
+    refused("dtype = 'float16': one of float32, float64", VectorCfr, game, made, "float16")
+    refused("workers = 0", VectorCfr, game, made, workers=0)
+    refused("keeps its chance in the tree", VectorCfr, replace(game, cards=NO_CARDS), made)
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
-    with pytest.raises(ValueError, match="predicted_regret/street0/player0 is missing"):
-        VectorCfr(game, variant("optimistic-dcfr"), tables=tables)
-    with pytest.raises(ValueError, match="float64 is needed"):
-        VectorCfr(game, made, "float64", tables=tables)
+    refused("predicted_regret/street0/player0 is missing", VectorCfr, game, variant("optimistic-dcfr"), tables=tables)
+    refused("float64 is needed", VectorCfr, game, made, "float64", tables=tables)
