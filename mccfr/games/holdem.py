@@ -1,6 +1,7 @@
 """Whole hold'em games: no-limit and limit hold'em on a card abstraction, and hold'em that ends after the flop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mccfr.config.tables import AbstractionConfig
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
+from mccfr.games.locks import Buckets, read_locks
 from mccfr.games.real_rules import real_rules
 
 _UNBUCKETED = (
@@ -35,10 +37,10 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
         raise ValueError(_UNBUCKETED.format("holdem"))
     _check_chips({"stack": (config.stack,), "blinds": config.blinds}, {"ante": (config.ante,)})
     rules = holdem_rules(config.stack, config.blinds, config.ante, config.menu)
-    deck = _deck((0, 3, 1, 1), abstraction, base)
+    deck, tree = _deck((0, 3, 1, 1), abstraction, base), build_tree(rules)
     return Game(
         "holdem",
-        build_tree(rules),
+        replace(tree, locks=read_locks(config.locks or {}, tree, Buckets(deck))),
         deck,
         big_blind_chips=float(config.blinds[1]),
         pot_chips=float(sum(rules.put_in)),
