@@ -1,6 +1,7 @@
 """The command line in this process."""
 
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -26,3 +27,19 @@ def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ended:
     """The same, with what the command wrote."""
     status = command(*arguments)
     return Ended(status, *capsys.readouterr())
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    """What a command answers in JSON."""
+    capsys.readouterr()
+    ended = call(capsys, *arguments, "--json")
+    assert ended.status == 0, ended.err
+    return json.loads(ended.out)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The sentence with which a command refuses, all that it says."""
+    capsys.readouterr()
+    ended = call(capsys, *arguments)
+    assert ended.status == 2 and not ended.out and ended.err.count("\n") == 1, ended
+    return ended.err

@@ -59,7 +59,7 @@ def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
             name = table_name(kind, block)
             swept[name] = trainer.tables[name].astype(np.float64)
             if schedule.sweeps:
-                for period in range(trainer.ends + 1, schedule.ends(trainer.nodes) + 1):
+                for period in range(trainer.state.ends + 1, schedule.ends(trainer.nodes) + 1):
                     positive, negative, sums = factors(schedule, period)
                     up, down = (positive, negative) if kind == "regret" else (sums, sums)
                     swept[name] *= np.where(swept[name] > 0, up, down)

@@ -7,19 +7,18 @@ from typing import NamedTuple
 import naive
 import numpy as np
 
-from mccfr.cards.deals import Deals, draw_deals, new_deals, no_deal_arrays
-from mccfr.cards.listed import deal_arrays
 from mccfr.cards.nothing import NO_CARDS
+from mccfr.config.file import config_from
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
-from mccfr.rng import new_stream
 from mccfr.solvers import sweep as sweeps
+from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.external import general as external_general
 from mccfr.solvers.sampling.external import packed as external_packed
 from mccfr.solvers.sampling.outcome import general as outcome_general
 from mccfr.solvers.sampling.outcome import packed as outcome_packed
-from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
+from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -31,7 +30,6 @@ from mccfr.trees.compiled import (
     NO_PLAYER,
     CompiledTree,
     TreeArrays,
-    pack,
 )
 
 NO_LIMIT = np.iinfo(np.int64).max
@@ -49,8 +47,8 @@ class Trainer:
 
     kernels is a module with the kernel, for example a mutant of one of `PRODUCTION`; planted is the error that a mutant
     of `planted.py` makes; general chooses the kernels over general records; deals is the number that outcome sampling
-    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`.
-    `tables` holds a view [bucket, slot] of each table by name.
+    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`; summed_streets has strategy sums.
+    `tables` holds a view [bucket, slot] of each table by name; `inner` is what goes on in a run.
     """
 
     def __init__(
@@ -69,66 +67,40 @@ class Trainer:
         planted: int = 0,
         deals: int | None = None,
         sweep: ModuleType = sweeps,
+        summed_streets: int | None = None,
     ) -> None:
-        self.options = {
-            **{"algorithm": algorithm, "schedule": schedule, "seed": seed, "epsilon": epsilon, "general": general},
-            **{"kernels": kernels, "batch": batch, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
-            **{"planted": planted, "deals": deals, "sweep": sweep},
-        }
-        self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
-        self.planted = planted
-        blocks, streets = 2 * game.tree.streets, game.tree.streets
-        self.sums = "float32" if sum_dtype == "auto" else sum_dtype
-        self.tables = private_tables(make_layout(game, regret_dtype=regret_dtype, sum_dtype=self.sums))
-        self.tree = game.tree.arrays if general else pack(game.tree)
-        self.kernel = getattr(
-            kernels or PRODUCTION[algorithm, general], f"{algorithm}_sampling_{'general' if general else 'packed'}"
-        )
-        most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
-        if algorithm == "external":
-            nodes = len(game.tree.arrays.kind) if general else len(self.tree)
-            new_scratch = external_general.new_worklist if general else external_packed.new_packed_worklist
-            self.scratch = (new_scratch(nodes, blocks, regret_dtype),)
-        else:
-            together = deals_together(int(game.infosets.sum())) if deals is None else deals
-            self.scratch = (new_paths(together, len(game.tree.arrays.kind), most, blocks, regret_dtype), epsilon)
-        self.rng = new_stream(seed, 0)
-        self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
-        self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)
-        self.iterations, self.nodes, self.ends = 0, 0, 0
+        self.options = {name: value for name, value in locals().items() if name not in ("self", "game")}
+        self.game, self.schedule, self.batch = game, schedule or Schedule(), batch
+        dtypes = {"regret_dtype": regret_dtype, "sum_dtype": "float32" if sum_dtype == "auto" else sum_dtype}
+        self.tables = private_tables(make_layout(game, **dtypes, summed_streets=summed_streets))
+        table = {"algorithm": f"{algorithm}-sampling", "seed": seed, "discount": "none", "epsilon": epsilon}
+        config = config_from({"game": {"name": "kuhn"}, "solver": table}, "the harness")
+        self.inner = algorithm_of(config).solver(game, self.tables)
+        self.state, self.inner._schedule = self.inner.state, self.schedule
+        if self.schedule.sweeps:
+            kinds = ([t for name, t in self.tables.items() if name.startswith(k)] for k in ("regret/", "strategy_sum/"))
+            self.inner._sweep = sweep.Sweep(*kinds, self.schedule, (seed, 0))
+        if general:
+            self.inner._tree = game.tree.arrays
+            self.inner._choose_kernel(game, packed=False)
+        if deals is not None and algorithm == "outcome":
+            most = max(MAX_PACKED_ACTIONS, int(game.tree.arrays.count.max()))
+            self.inner._together = deals
+            self.inner._scratch = new_paths(deals, game.tree.nodes, most, 2 * game.tree.streets, regret_dtype)
+        if kernels is not None:
+            kernel = getattr(kernels, f"{algorithm}_sampling_{'general' if general else 'packed'}")
+            self.inner._kernel = lambda tree, tables, deals, limits, *rest: kernel(
+                tree, tables, deals, np.append(limits, planted), *rest
+            )
 
     def train(self, iterations: int | None = None, *, nodes: int | None = None) -> "Trainer":
         """Go on until so many iterations have been run in all, or the first iteration that reaches so many nodes."""
         last = NO_LIMIT if iterations is None else iterations
         most = NO_LIMIT if nodes is None else nodes
         while self.iterations < last and self.nodes < most:
-            count = min(self.batch, last - self.iterations)
-            where = np.uint64(self.seed), np.uint64(0), np.int64(self.iterations), np.int64(count)
-            assert draw_deals(self.deal_arrays, *where, self.deal_state, self.deals)
-            self.play(self.deals, count, most)
-        return self
-
-    def play(self, deals: Deals, count: int, most: int = NO_LIMIT) -> None:
-        """Run the first `count` deals, fewer where that reaches so many nodes."""
-        done = 0
-        while done < count and self.nodes < most:
-            self.sweep()
-            stop = min(self.schedule.period_end(self.nodes), most)
-            limits = np.array([done, count, stop - self.nodes, self.planted])
-            run, touched = self.kernel(
-                self.tree, self.arrays, deals, limits, self.schedule.at(self.nodes), self.rng, *self.scratch
-            )
-            done += run
-            self.iterations += run
-            self.nodes += touched
+            self.inner.run(self.nodes, most - self.nodes, min(self.batch, last - self.iterations))
             self.after_call()
-
-    def sweep(self) -> None:
-        """Discount the tables for the period ends gone by, as workers do before they go on."""
-        if self.schedule.sweeps:
-            kinds = ([t for name, t in self.tables.items() if name.startswith(k)] for k in ("regret/", "strategy_sum/"))
-            swept = self.options["sweep"].Sweep(*kinds, self.schedule, (self.seed, 0))
-            self.ends = swept.run(self.ends, self.nodes)
+        return self
 
     def resume(self, nodes: int | None = None) -> "Trainer":
         """A new run that starts from what a checkpoint of this one holds: tables, counters, random state.
@@ -138,13 +110,35 @@ class Trainer:
         other = Trainer(self.game, **self.options)
         for name, table in self.tables.items():
             other.tables[name][:] = table
+        vars(other.state).update(vars(self.state) | ({} if nodes is None else {"nodes": nodes}))
         other.rng[:] = self.rng
-        other.iterations, other.nodes = self.iterations, self.nodes if nodes is None else nodes
-        other.ends = self.ends
         return other
+
+    def sweep_at(self, nodes: int) -> None:
+        """Discount the tables for the period ends gone by, as before the run goes on from so many nodes."""
+        self.state.nodes = nodes
+        if self.schedule.sweeps:
+            self.state.ends = self.inner._sweep.run(self.state.ends, nodes)
 
     def after_call(self) -> None:
         """Called when a kernel has returned; tests that sweep the tables themselves override it."""
+
+    @property
+    def iterations(self) -> int:
+        return self.state.iterations
+
+    @property
+    def nodes(self) -> int:
+        return self.state.nodes
+
+    @property
+    def rng(self) -> np.ndarray:
+        return self.inner._rng
+
+    @property
+    def updated(self) -> int:
+        """Table rows updated so far."""
+        return int(self.inner._scratch.updated[0])
 
     @property
     def arrays(self) -> TableArrays:
@@ -242,7 +236,7 @@ def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
 
 def measured_increments(game: Game, algorithm: str, iterations: int, **options: object) -> Increments:
     """Mean increments of single iterations that all start from `fixed_profile`, and their errors from 100 batches."""
-    trainer = Trainer(game, algorithm, batch=iterations // 100, regret_dtype="float64", seed=5, **options)
+    trainer = Trainer(game, algorithm, regret_dtype="float64", seed=5, **options)
     profile = fixed_profile(game, 7)
     means: dict[str, list[np.ndarray]] = {name: [] for name in trainer.tables}
     for batch in range(1, 101):
@@ -250,11 +244,12 @@ def measured_increments(game: Game, algorithm: str, iterations: int, **options: 
             table[:] = 0
             if name in profile:
                 table[:, : profile[name].shape[1]] = profile[name]
-        trainer.train(batch * trainer.batch)
+        before = trainer.iterations
+        trainer.train(batch * (iterations // 100))
         for name, table in trainer.tables.items():
             width = int(game.tree.row_slots[int(name[-1]) + 2 * int(name.split("street")[1][0])])
             start = profile.get(name, 0.0)
-            means[name].append((table[:, :width] - start) / trainer.batch)
+            means[name].append((table[:, :width] - start) / (trainer.iterations - before))
     return Increments(
         {name: np.mean(batches, 0) for name, batches in means.items()},
         {name: np.std(batches, 0, ddof=1) / 10 for name, batches in means.items()},

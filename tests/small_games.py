@@ -7,6 +7,7 @@ from places import RUNS
 
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.cards import hand_cards
+from abstraction.recipe import load_recipe
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards
 from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
@@ -29,6 +30,24 @@ GAMES = {
     "two hole cards": TOY,
     "turn": HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p",), later=("allin",), max_bets=1)),
 }
+
+
+RECIPE = """
+[deck]
+ranks = {ranks}
+suits = 2
+hole_cards = 1
+board_cards = [0, 1]
+[flop]
+{features}
+buckets = {buckets}
+"""
+
+
+def small_recipe(path, ranks=4, features='features = "ehs"', buckets=3):
+    """A recipe of buckets of a small deck, written to a file."""
+    path.write_text(RECIPE.format(ranks=ranks, features=features, buckets=buckets))
+    return load_recipe(path)
 
 
 @cache

@@ -8,6 +8,7 @@ from commands import command
 from guests import guests_from
 from pages import blocks
 from places import ROOT
+from refusals import refused
 
 import mccfr
 
@@ -41,8 +42,7 @@ def test_a_game_of_cards_is_kuhn_poker():
     found = mccfr.evaluate(solved(mccfr.game("one_card:one_card"), "cfr", 300, variant="dcfr"))
     assert found.exploitability_chips < 0.001  # doing nothing leaves 0.46
     assert found.value_chips == pytest.approx(-1 / 18, abs=1e-3)
-    with pytest.raises(ValueError, match="must be above 0"):
-        mccfr.game("one_card:one_card", bet=0)
+    refused("must be above 0", mccfr.game, "one_card:one_card", bet=0)
 
 
 def test_a_game_without_cards_is_solved():

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from abstraction.kernels import jit, kernel_files
 from abstraction.kernels.jit import njit, part_njit
@@ -38,8 +39,7 @@ def after(number):
 def test_a_part_of_kernels_is_not_called_from_python():
     """numba would jump to where nothing is: before a kernel has compiled it, and after."""
     for _ in range(2):
-        with pytest.raises(TypeError, match=r"test_jit.following is a part of kernels"):
-            following(1)
+        refused(r"test_jit.following is a part of kernels", following, 1, error=TypeError)
         assert after(1) == 2
 
 

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import pytest
 from places import ROOT
+from refusals import refused
 
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -68,8 +69,7 @@ def test_every_lower_bound_is_below_the_exact_figure_and_a_stop_costs_one_policy
     planted = [{**line, "chips": {**line["chips"], "from turn": line["chips"]["exact"] + 1e-6}} for line in found]
     above = {row[1]: row[-1] for row in tool.order(planted) if row[0] == "all"}
     assert above["from turn"] == 4 and above["from flop"] == 0
-    with pytest.raises(ValueError, match="measured with another effort: give another folder"):
-        tool.run(begun(tmp_path), tmp_path, PLANS, None)
+    refused("measured with another effort: give another folder", tool.run, begun(tmp_path), tmp_path, PLANS, None)
 
 
 def test_what_it_measures_is_what_the_commands_find(tmp_path):

@@ -57,7 +57,8 @@ def http_post(url: str, seconds: float) -> Post:
         except TimeoutError:
             raise TableError(f"{url} has not answered /{where} within {seconds:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            raise TableError(f"{url} cannot be had for /{where}: {error or type(error).__name__}") from None
+            why = str(error) or type(error).__name__
+            raise TableError(f"{url} cannot be had for /{where}: {why if why.isprintable() else repr(why)}") from None
         finally:
             connection.close()
         return _body(f"{url}/{where}", status, data)

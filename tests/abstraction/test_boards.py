@@ -6,7 +6,7 @@ import pytest
 
 from abstraction import boards
 from abstraction.boards import board_classes, board_tables, canonical_boards, locate_board
-from abstraction.cards import combo_cards, combo_index, combo_table, parse_cards
+from abstraction.cards import combo_cards, combo_index, combo_table
 from abstraction.evaluator import board_strengths
 from abstraction.kernels.jit import njit
 
@@ -111,23 +111,3 @@ def test_used_slots_share_no_card_with_the_board():
     cards = canonical_boards(4)[::1500]
     expected = [~np.isin(combo_table(), board).any(axis=1) for board in cards]
     assert np.array_equal(boards.used_slots(cards), expected)
-
-
-@pytest.mark.parametrize(
-    ("board", "message"),
-    [
-        ([0, 1], "2 cards"),
-        (range(6), "6 cards"),
-        ([0, 1, 52], "does not exist"),
-        ([-1, 1, 2], "does not exist"),
-        (parse_cards("Qs7h2d") + parse_cards("Qs"), "holds a card twice"),
-    ],
-)
-def test_bad_boards_are_refused(board, message):
-    with pytest.raises(ValueError, match=message):
-        locate_board(board)
-
-
-def test_other_sizes_are_refused():
-    with pytest.raises(ValueError, match="boards of 2 cards"):
-        canonical_boards(2)

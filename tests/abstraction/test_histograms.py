@@ -88,19 +88,3 @@ def test_bins_are_of_equal_width():
     assert len(widths) == 50
     assert set(widths.tolist()) == {39, 40}
     assert np.array_equal(strength_bins(1981), np.arange(1981))
-
-
-def test_bad_input_is_refused(river):
-    for bins in (1, 1982):
-        with pytest.raises(ValueError, match=f"bins is {bins}"):
-            equity_histograms(river, 4, 0, 1, bins=bins)
-    with pytest.raises(ValueError, match="boards of 5 cards"):
-        equity_histograms(river, 5)
-    with pytest.raises(ValueError, match="ranges lie within 0 to 1755"):
-        equity_histograms(river, 3, 0, 1756)
-    with pytest.raises(ValueError, match="uint8 is needed"):
-        equity_histograms(river, 4, 0, 1, out=np.empty((1, 1326, 50), np.uint16))
-    with pytest.raises(ValueError, match="river has shape"):
-        equity_histograms(river[:10], 4, 0, 1)
-    with pytest.raises(ValueError, match="all 1,981 river strengths"):
-        preflop_histograms(np.zeros((169, 50), np.int64))

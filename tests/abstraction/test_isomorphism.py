@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from abstraction import isomorphism
 from abstraction.cards import combo_table, parse_cards
@@ -249,47 +250,11 @@ def test_cards_and_indices_of_any_layout_run_one_compiled_form():
         assert len(getattr(kernel, "signatures", [None])) == 1
 
 
-@pytest.mark.parametrize(
-    ("cards", "message"),
-    [
-        ([0, 0, 1, 2, 3], r"row 0, \[0, 0, 1, 2, 3\], holds a card twice"),
-        ([9, 4, 1, 2, 4], "holds a card twice"),
-        ([0, 1, 2, 3], r"shape \(1, 4\).*take rows of 5 card numbers"),
-        ([0, 1, 2, 3, 4, 5], r"rounds of \[2, 3\] take rows of 5"),
-        ([0, 1, 2, 3, 52], "numbered 0"),
-        ([0, 1, 2, 3, -1], "numbered 0"),
-        ([0, 1, 2, 3, 256 + 4], "numbered 0"),
-        ([0.0, 1.0, 2.0, 3.0, 4.0], "dtype float64"),
-        (7, "shape"),
-    ],
-)
-def test_index_refuses_what_is_no_hand(cards, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        indexer((2, 3)).index(cards)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_repeat_is_named_by_its_row():
     hands = random_hands((2, 3), 100, seed=1)
     hands[42, 4] = hands[42, 0]
-    with pytest.raises(ValueError, match="row 42, "):
-        indexer((2, 3)).index_batch(hands)
-
-
-@pytest.mark.parametrize("index", [-1, 1755, 1 << 70, 0.5])
-def test_unindex_and_orbit_size_refuse_what_is_no_index(index):
-    for method in (indexer((3,)).unindex, indexer((3,)).orbit_size):
-        with pytest.raises(ValueError, match="indices"):
-            method(index)
-
-
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3, -1), (2, 6), (1,) * 8])
-def test_indexer_refuses_other_shapes(shape):
-    with pytest.raises(ValueError, match="at most 7"):
-        indexer(shape)
+    refused("row 42, ", indexer((2, 3)).index_batch, hands)
 
 
 def test_an_indexer_is_built_once():
     assert indexer([2, 3]) is indexer((np.int64(2), 3))
-    with pytest.raises(TypeError):
-        indexer((2.5, 3))

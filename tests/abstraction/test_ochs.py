@@ -112,18 +112,3 @@ def test_more_clusters_lie_closer(preflop):
     totals = [ochs._k_medians(cdf, combos, k, np.random.default_rng(0))[0] for k in (1, 4, 16, 169)]
     assert all(more < less for less, more in pairwise(totals))
     assert totals[-1] == 0
-
-
-def test_bad_input_is_refused(preflop):
-    for clusters in (np.zeros(168, int), np.zeros(169), np.zeros((169, 1), int)):
-        with pytest.raises(ValueError, match="169 or 1,326 integers are needed"):
-            ochs_features(clusters, 0, 1)
-    for clusters in (np.full(169, 1), np.arange(169) % 3 * 2, np.full(169, -1)):
-        with pytest.raises(ValueError, match="without gaps"):
-            ochs_features(clusters, 0, 1)
-    with pytest.raises(ValueError, match="ranges lie within 0 to 134459"):
-        ochs_features(np.zeros(169, int), 0, 134460)
-    with pytest.raises(ValueError, match="clusters is 170"):
-        opponent_clusters(preflop, 170)
-    with pytest.raises(ValueError, match="one row for each of 169 classes"):
-        opponent_clusters(preflop[:10])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 from sklearn.metrics import adjusted_rand_score
 
 from abstraction.clustering.percentiles import percentile_buckets
@@ -60,17 +61,7 @@ def test_adjusted_rand_index_of_large_labels_and_weights():
     both, rows, columns = half + 2 * quarter, 2 * half, half + 2 * quarter
     assert found == (2 * (both * n - rows * columns)) / ((rows + columns) * n - 2 * rows * columns)
     assert adjusted_rand_index(one, one) == 1
-    with pytest.raises(ValueError, match="add up to 4294967296"):
-        adjusted_rand_index(np.array([0, 1]), np.array([0, 1]), np.array([2**31, 2**31]))
-
-
-def test_labels_are_checked():
-    with pytest.raises(ValueError, match="labels lie between 0 and 3, but there are 3 buckets"):
-        quality(np.array([0, 3]), None, 3)
-    with pytest.raises(ValueError, match="must label the same items"):
-        adjusted_rand_index(np.array([0, 1]), np.array([0, 1, 1]))
-    with pytest.raises(ValueError, match="labels lie between -1"):
-        adjusted_rand_index(np.array([0, -1]), np.array([0, 1]))
+    refused("add up to 4294967296", adjusted_rand_index, np.array([0, 1]), np.array([0, 1]), np.array([2**31, 2**31]))
 
 
 def test_percentiles_by_hand():
@@ -90,8 +81,7 @@ def test_percentile_buckets(seed, distinct, k):
     weights = rng.integers(1, 30, 200)
     there = len(np.unique(values))
     if k > there:
-        with pytest.raises(ValueError, match=f"k is {k}, but there are {there} distinct values"):
-            percentile_buckets(values, weights, k)
+        refused(f"k is {k}, but there are {there} distinct values", percentile_buckets, values, weights, k)
         return
     found = percentile_buckets(values, weights, k)
     assert sorted(set(found.labels.tolist())) == list(range(k))

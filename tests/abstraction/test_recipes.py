@@ -1,12 +1,13 @@
 """What recipes can ask for: potential-aware, lossless and nested buckets, restarts, memory, reports, bad input."""
 
-import json
 import random
 import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from commands import answer, call, refusal
+from refusals import refused
 
 from abstraction import build, features, report, stages
 from abstraction.agreement import agreement
@@ -36,7 +37,6 @@ from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
-from mccfr.cli import main
 from storage.checkpoint import checkpoint_path, open_checkpoint, verify
 from storage.checkpoint_writer import commit
 from storage.schema import ArraySpec
@@ -84,8 +84,7 @@ def test_points_that_arrive_in_parts_are_numbered_as_all_at_once(dtype):
     assert np.array_equal(np.concatenate(numbers), expected.inverse)
     assert np.array_equal(points, expected.points) and np.array_equal(totals, expected.weights)
     small = PointSet(len(expected.points) - 1, 9, np.dtype(dtype))
-    with pytest.raises(ValueError, match="more distinct points than"):
-        small.add(rows, weights)
+    refused("more distinct points than", small.add, rows, weights)
 
 
 def test_collected_points_are_those_of_every_slot(few_boards):
@@ -276,9 +275,8 @@ def test_kept_states_belong_to_one_identity(tmp_path):
 def test_too_little_memory_is_refused_with_both_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "available_memory_bytes", lambda: 123_456_789)
     small = recipe(PERCENTILES)
-    with pytest.raises(MemoryError, match="123 MB are available") as caught:
-        Builder(small, tmp_path / "out").build()
-    assert bytes_text(recipe_bytes(small, 1)["preflop"]) in str(caught.value)
+    told = refused("123 MB are available", Builder(small, tmp_path / "out").build, error=MemoryError)
+    assert bytes_text(recipe_bytes(small, 1)["preflop"]) in told
     assert not (tmp_path / "out" / "preflop").exists()
 
 
@@ -362,44 +360,32 @@ def tables(tmp_path_factory):
     return fabricated(tmp_path_factory.mktemp("tables"), STREETS)
 
 
-def call(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in ("abstraction", *arguments)])
-    captured = capsys.readouterr()
-    return ended.value.code or 0, captured.out, captured.err
-
-
-def refused(capsys, *arguments):
-    code, out, err = call(capsys, *arguments)
-    assert code == 2 and out == "", err
-    sentence = err.splitlines()[-1]
-    assert sentence.startswith("mccfr: ")
-    return sentence
-
-
 def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
     path = tmp_path / "recipe.toml"
     path.write_text("flop = {features = 'ehs', buckets = 9, sede = 1}\n" + others)
-    assert "unknown field sede" in refused(capsys, "build", path)
+    assert "unknown field sede" in refusal(capsys, "abstraction", "build", path)
     path.write_text("flop = {features = 'ehs', buckets = 2_000_000}\n" + others)
-    assert "flop: k is 2000000, but there are" in refused(capsys, "build", path)
-    assert "holds the card 7h twice" in refused(capsys, "strength", "--hand", "AsKd", "--board", "Qs7h7h")
-    assert "2 cards" in refused(capsys, "bucket", tables, "--hand", "AsKd", "--board", "Qs7h")
-    assert "2 cards" in refused(capsys, "strength", "--hand", "AsKd", "--board", "Qs7h")
-    assert "card twice" in refused(capsys, "bucket", tables, "--hand", "AsKd", "--board", "Qs7hAs")
-    assert "card" in refused(capsys, "bucket", tables, "--hand", "AsKdQd", "--board", "Qs7h2c")
-    assert "has no buckets" in refused(capsys, "info", tmp_path)
+    ended = call(capsys, "abstraction", "build", path)
+    assert ended.status == 2 and "flop: k is 2000000, but there are" in ended.err.splitlines()[-1]
+    for said, *asked in (
+        ("holds the card 7h twice", "strength", "--hand", "AsKd", "--board", "Qs7h7h"),
+        ("2 cards", "bucket", tables, "--hand", "AsKd", "--board", "Qs7h"),
+        ("2 cards", "strength", "--hand", "AsKd", "--board", "Qs7h"),
+        ("card twice", "bucket", tables, "--hand", "AsKd", "--board", "Qs7hAs"),
+        ("card", "bucket", tables, "--hand", "AsKdQd", "--board", "Qs7h2c"),
+        ("has no buckets", "info", tmp_path),
+    ):
+        assert said in refusal(capsys, "abstraction", *asked)
 
 
 def test_info_compares_and_draws(capsys, tmp_path, tables, monkeypatch):
-    code, out, _ = call(capsys, "info", tables, "--against", tables, "--json")
-    found = json.loads(out)
-    assert code == 0 and [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
-    assert "adjusted Rand index" not in call(capsys, "info", tables)[1]
+    found = answer(capsys, "abstraction", "info", tables, "--against", tables)
+    assert [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
+    assert "adjusted Rand index" not in call(capsys, "abstraction", "info", tables)[1]
     for name in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
         monkeypatch.setitem(sys.modules, name, None)
-    assert "mccfr[plot]" in refused(capsys, "info", tables, "--figure", tmp_path / "report.png")
+    assert "mccfr[plot]" in refusal(capsys, "abstraction", "info", tables, "--figure", tmp_path / "report.png")
 
 
 def test_the_figure_is_drawn(tmp_path, tables):
@@ -408,8 +394,7 @@ def test_the_figure_is_drawn(tmp_path, tables):
 
     draw_report(Abstraction(tables), tmp_path / "report.png")
     assert (tmp_path / "report.png").read_bytes()[:4] == b"\x89PNG"
-    with pytest.raises(ValueError, match="figures end in one of"):
-        draw_report(Abstraction(tables), tmp_path / "report.doc")
+    refused("figures end in one of", draw_report, Abstraction(tables), tmp_path / "report.doc")
 
 
 def test_a_damaged_bucket_file_exits_2(capsys, tmp_path):
@@ -419,8 +404,8 @@ def test_a_damaged_bucket_file_exits_2(capsys, tmp_path):
     data = bytearray(victim.read_bytes())
     data[len(data) // 2] ^= 4
     victim.write_bytes(data)
-    assert "checksum" in refused(capsys, "bucket", root, "--hand", "AsKd", "--board", "Qs7h2c")
-    assert call(capsys, "bucket", root, "--hand", "AsKd")[0] == 0  # the preflop is as it was
+    assert "checksum" in refusal(capsys, "abstraction", "bucket", root, "--hand", "AsKd", "--board", "Qs7h2c")
+    assert call(capsys, "abstraction", "bucket", root, "--hand", "AsKd")[0] == 0  # the preflop is as it was
 
 
 def test_a_flipped_bit_in_any_file_is_always_caught(tmp_path):

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 import zarr
 from manifests import forge
+from refusals import refused
 
 from storage import checkpoint, checkpoint_writer, contiguous, durable
 from storage.checksums import checksum, joined
@@ -115,16 +116,14 @@ def test_damaged_cells_are_never_taken_for_sound(tmp_path, layout, damage):
     at = data.index(tables()[SPECS[0].name].tobytes()[:64]) + 9000
     file.write_bytes(data[:at] if damage == "short" else data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
     said = "checksum" if damage == "a bit" else "bytes; the manifest states"
-    with pytest.raises(OSError, match=said):
-        checkpoint.open_checkpoint(path).read(SPECS[0].name)
+    refused(said, checkpoint.open_checkpoint(path).read, SPECS[0].name, error=OSError)
     assert any(said in problem for problem in checkpoint.verify(path))
 
 
 def test_a_cell_that_is_no_number_is_named_and_nothing_is_left(tmp_path):
     arrays = tables()
     arrays[SPECS[1].name][30, 700] = np.inf
-    with pytest.raises(NotFiniteError, match="holds inf at bucket 30, slot 700"):
-        written(tmp_path / "all", "zarr", arrays)
+    refused("holds inf at bucket 30, slot 700", written, tmp_path / "all", "zarr", arrays, error=NotFiniteError)
     assert list((tmp_path / "all").iterdir()) == []
 
 
@@ -162,8 +161,7 @@ def test_a_full_disk_is_found_before_anything_moves(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     monkeypatch.setattr(contiguous.MovingFile, "write", lambda *_: pytest.fail("cells were written"))
-    with pytest.raises(OSError, match="No space left"):
-        written(tmp_path / "all", "zarr", tables())
+    refused("No space left", written, tmp_path / "all", "zarr", tables(), error=OSError)
     assert list((tmp_path / "all").iterdir()) == []
 
 

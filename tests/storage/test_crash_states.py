@@ -161,15 +161,24 @@ def without_parent_fsync(monkeypatch, run):
     monkeypatch.setattr(durable, "fsync_dir", lambda path: path == run / "checkpoints" or real(path))
 
 
-def dropping_before_the_rename(monkeypatch, run):
-    real = durable.rename
+def before_the_rename(does):
+    def plant(monkeypatch, run):
+        real = durable.rename
 
-    def rename(source, target):
-        if target.name == "000002":
-            durable.remove_tree(run / "checkpoints/000001")
-        real(source, target)
+        def rename(source, target):
+            if target.name == "000002":
+                does(run)
+            real(source, target)
 
-    monkeypatch.setattr(durable, "rename", rename)
+        monkeypatch.setattr(durable, "rename", rename)
+
+    return plant
+
+
+dropping_before_the_rename = before_the_rename(lambda run: durable.remove_tree(run / "checkpoints/000001"))
+journal_before_the_rename = before_the_rename(
+    lambda run: durable.append_line(run / "journal.jsonl", json.dumps({"checkpoint": 2}))
+)
 
 
 def dropping_in_place(monkeypatch, run):
@@ -177,17 +186,6 @@ def dropping_in_place(monkeypatch, run):
         durable.remove_tree(root / "000001")
 
     monkeypatch.setattr(checkpoint_writer, "drop_older", drop_older)
-
-
-def journal_before_the_rename(monkeypatch, run):
-    real = durable.rename
-
-    def rename(source, target):
-        if target.name == "000002":
-            durable.append_line(run / "journal.jsonl", json.dumps({"checkpoint": 2}))
-        real(source, target)
-
-    monkeypatch.setattr(durable, "rename", rename)
 
 
 def manifest_first(operations):

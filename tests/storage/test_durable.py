@@ -3,6 +3,7 @@ from io import FileIO
 
 import crc32c
 import pytest
+from refusals import refused
 
 from storage import durable, manifest
 
@@ -81,8 +82,7 @@ def test_a_failed_replacement_leaves_the_old_content_and_nothing_else(tmp_path, 
         raise OSError("no")
 
     monkeypatch.setattr(durable, "rename", fail)
-    with pytest.raises(OSError, match="no"):
-        durable.replace_file(tmp_path / "file", b"new")
+    refused("no", durable.replace_file, tmp_path / "file", b"new", error=OSError)
     assert (tmp_path / "file").read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
@@ -98,8 +98,7 @@ def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn
     durable.append_line(journal, "two")
     assert durable.read_lines(journal) == ["one\u2028still one", "two"]
     assert journal.read_bytes().endswith(b"one\ntwo\n")
-    with pytest.raises(ValueError, match="line break"):
-        durable.append_line(journal, "a\nb")
+    refused("line break", durable.append_line, journal, "a\nb")
 
 
 def test_manifest_round_trip_and_every_flipped_bit(tmp_path):
@@ -113,32 +112,26 @@ def test_manifest_round_trip_and_every_flipped_bit(tmp_path):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
-        with pytest.raises(OSError, match="damaged"):
-            manifest.read_manifest(path, "thing", 3)
+        refused("damaged", manifest.read_manifest, path, "thing", 3, error=OSError)
 
 
 def test_other_formats_and_versions_are_refused_with_both_values(tmp_path):
     path = tmp_path / "manifest.json"
     manifest.write_manifest(path, "thing", 3, {})
-    with pytest.raises(ValueError, match=r"'thing'.*'other'"):
-        manifest.read_manifest(path, "other", 3)
-    with pytest.raises(ValueError, match=r"format_version 3 .*format_version 4"):
-        manifest.read_manifest(path, "thing", 4)
+    refused(r"'thing'.*'other'", manifest.read_manifest, path, "other", 3)
+    refused(r"format_version 3 .*format_version 4", manifest.read_manifest, path, "thing", 4)
     assert manifest.read_manifest(path, "thing", 4, older=(2, 3))["format_version"] == 3
-    with pytest.raises(ValueError, match=r"format_version 3 .*reads format_version 1, 2, 4"):
-        manifest.read_manifest(path, "thing", 4, older=(1, 2))
+    refused(r"format_version 3 .*reads format_version 1, 2, 4", manifest.read_manifest, path, "thing", 4, older=(1, 2))
     with pytest.raises(FileNotFoundError):
         manifest.read_manifest(tmp_path / "absent", "thing", 4)
-    with pytest.raises(ValueError, match="format_version"):
-        manifest.write_manifest(path, "thing", 3, {"format_version": 1})
+    refused("format_version", manifest.write_manifest, path, "thing", 3, {"format_version": 1})
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b"\0" * 50, b'{"content_hash": 1}', b"\xff"])
 def test_what_is_no_manifest_is_damaged(tmp_path, content):
     path = tmp_path / "manifest.json"
     path.write_bytes(content)
-    with pytest.raises(OSError, match="damaged"):
-        manifest.read_manifest(path, "thing", 3)
+    refused("damaged", manifest.read_manifest, path, "thing", 3, error=OSError)
 
 
 def test_content_hash_depends_on_content_only():
@@ -148,8 +141,7 @@ def test_content_hash_depends_on_content_only():
 
 @pytest.mark.parametrize("value", [(1, 2), {1: 2}, {"x": float("nan")}, {"x": float("inf")}, {"x": {1}}, {"x": b"1"}])
 def test_values_that_json_would_change_are_refused(value):
-    with pytest.raises(ValueError, match=r"the state .* use dictionaries"):
-        manifest.exact_json(value, "the state")
+    refused(r"the state .* use dictionaries", manifest.exact_json, value, "the state")
 
 
 def steps_of_dropping(folder):

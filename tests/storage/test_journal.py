@@ -1,4 +1,5 @@
 import pytest
+from refusals import refused
 
 from storage import durable, journal
 
@@ -44,7 +45,6 @@ def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
     durable.append_line(path, "one")
     fsync = durable.os.fsync
     monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "no")))
-    with pytest.raises(OSError, match="no"):
-        durable.append_line(path, "two")
+    refused("no", durable.append_line, path, "two", error=OSError)
     monkeypatch.setattr(durable.os, "fsync", fsync)
     assert path.read_bytes() == b"one\n"

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from refusals import refused
 
 from storage.json_files import MAX_JSON_DEPTH, parse_json, read_json
 
@@ -32,13 +33,11 @@ def test_what_is_json_is_read(tmp_path):
 def test_what_is_none_is_one_error_that_names_the_file(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ValueError, match=r"a\.json (is not JSON|nests lists)"):
-        read_json(path)
+    refused(r"a\.json (is not JSON|nests lists)", read_json, path)
 
 
 def test_a_file_that_is_too_long_is_not_read(tmp_path):
     path = tmp_path / "a.json"
     with path.open("wb") as file:
         file.truncate(1 << 40)  # sparse
-    with pytest.raises(ValueError, match="1,099,511,627,776 bytes; at most 67,108,864 are allowed"):
-        read_json(path)
+    refused("1,099,511,627,776 bytes; at most 67,108,864 are allowed", read_json, path)

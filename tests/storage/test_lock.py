@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from refusals import refused
 
 from storage.lock import RunLock, holder_of, is_held, noted
 
@@ -50,8 +51,7 @@ def test_a_holder_notes_what_it_does_and_others_read_it(tmp_path):
         held.note("evaluating board 120 of 1,000")
         held.note("writing\ncheckpoint 3")  # shorter, and in two lines
         assert noted(path) == "writing checkpoint 3"
-        with pytest.raises(BlockingIOError, match=f"locked by process {os.getpid()}: wait"):
-            RunLock(path).acquire()
+        refused(f"locked by process {os.getpid()}: wait", RunLock(path).acquire, error=BlockingIOError)
         held.note("x" * 10_000)
         assert path.stat().st_size == 4096
     assert noted(path) is None
@@ -64,8 +64,7 @@ def test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
     child = int(holder.stdout.readline())
     try:
-        with pytest.raises(BlockingIOError, match=f"locked by process {holder.pid}"):
-            RunLock(path).acquire()
+        refused(f"locked by process {holder.pid}", RunLock(path).acquire, error=BlockingIOError)
         holder.kill()
         holder.wait()
         assert path.read_text().split()[0] == str(holder.pid)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 from small_games import game_of
 
 from abstraction.boards import board_classes, preflop_classes
@@ -89,10 +90,8 @@ def test_a_deck_of_two_asks_each_players_own(decks):
         assert np.array_equal(hands.bucket[1, player], decks[player].bucket_row(1, 0, board))
         assert both.hand_bucket(1, player, "2c3d", "AsKhQd") == decks[player].hand_bucket(1, 0, "2c3d", "AsKhQd")
     assert both.buckets.tolist() == [[169, 169], [50, 60_000]]
-    with pytest.raises(ValueError, match="cannot be dealt in one game"):
-        decks[0].seated(game_of("leduc").cards)
-    with pytest.raises(ValueError, match="cannot be dealt in one game"):
-        game_of("leduc").cards.seated(decks[0])
+    refused("cannot be dealt in one game", decks[0].seated, game_of("leduc").cards)
+    refused("cannot be dealt in one game", game_of("leduc").cards.seated, decks[0])
 
 
 def test_listed_players_have_the_buckets_of_their_own():

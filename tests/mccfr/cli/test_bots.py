@@ -26,6 +26,7 @@ from commands import call
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
+from refusals import refused
 from slumbot_double import Double, served
 from small_games import TOY
 
@@ -275,8 +276,7 @@ def test_a_server_of_another_kind_is_given_up(data, said):
     thread = threading.Thread(target=answered_with, args=(data, port))
     thread.start()
     assert port[0].wait(10)
-    with pytest.raises(TableError, match=said):
-        visit(port[1], patience=0.3)
+    refused(said, visit, port[1], patience=0.3, error=TableError)
     thread.join()
 
 

@@ -1,11 +1,10 @@
 """The command line: exit codes, one-sentence errors that touch nothing, JSON on stdout, the way from solve to query."""
 
-import json
 import resource
 from contextlib import contextmanager
 
 import pytest
-from commands import call
+from commands import answer, call, refusal
 from places import RUNS
 
 from storage import space
@@ -33,19 +32,18 @@ def refused(capsys, tmp_path, *arguments):
 def test_from_solve_to_query(capsys, tmp_path, kuhn):
     run, policy = tmp_path / "run", tmp_path / "policy"
     assert call(capsys, "solve", kuhn, "--run", run)[0] == 0
-    code, out, _ = call(capsys, "evaluate", run, "--method", "exact", "--json")
-    record = json.loads(out)
-    assert code == 0 and record["iterations"] == 2000 and record["bound"] == "exact"
+    record = answer(capsys, "evaluate", run, "--method", "exact")
+    assert record["iterations"] == 2000 and record["bound"] == "exact"
     assert 0 < record["exploitability_chips"] < 0.1
     assert abs(record["value_chips"] + 1 / 18) < 0.05
-    status = json.loads(call(capsys, "status", run, "--json")[1])
+    status = answer(capsys, "status", run)
     assert status["state"] == "finished" and status["iterations"] == 2000 and status["checkpoint"] == 1
     assert call(capsys, "verify", run)[0] == 0
     assert call(capsys, "export", run, policy)[0] == 0
     assert call(capsys, "verify", policy)[0] == 0
-    again = json.loads(call(capsys, "evaluate", policy, "--json")[1])
+    again = answer(capsys, "evaluate", policy)
     assert abs(again["exploitability_chips"] - record["exploitability_chips"]) < 1e-3
-    found = json.loads(call(capsys, "query", policy, "cb", "--hand", "J", "--json")[1])
+    found = answer(capsys, "query", policy, "cb", "--hand", "J")
     assert [action["action"] for action in found["actions"]] == ["f", "c"]
     assert found["actions"][0]["probability"] > 0.9  # the jack folds to a bet
     assert call(capsys, "query", policy, "")[0] == 0
@@ -56,8 +54,7 @@ def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsy
     call(capsys, "solve", kuhn, "--run", run)
     checkpoint = run / "checkpoints" / "000001"
     assert call(capsys, "verify", checkpoint)[0] == 0
-    code, _, err = call(capsys, "evaluate", checkpoint)
-    assert code == 2 and "give its run's directory and --checkpoint 1" in err
+    assert "give its run's directory and --checkpoint 1" in refusal(capsys, "evaluate", checkpoint)
     (checkpoint / "state.json").write_text("{}")
     code, out, _ = call(capsys, "verify", checkpoint)
     assert code == 1 and "state.json" in out
@@ -67,9 +64,9 @@ def test_solve_again_continues_and_resume_goes_on(capsys, tmp_path, kuhn):
     run = tmp_path / "run"
     call(capsys, "solve", kuhn, "--run", run)
     call(capsys, "solve", kuhn, "--run", run, "--iterations", "3e3")
-    assert json.loads(call(capsys, "status", run, "--json")[1])["iterations"] == 3000
+    assert answer(capsys, "status", run)["iterations"] == 3000
     call(capsys, "resume", run, "--iterations", 4000)
-    assert json.loads(call(capsys, "status", run, "--json")[1])["iterations"] == 4000
+    assert answer(capsys, "status", run)["iterations"] == 4000
 
 
 def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
@@ -141,23 +138,23 @@ COUNTS = {  # nodes, decisions, infosets, histories with cards
 def test_games_tells_of_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
     assert code == 0 and out.startswith("leduc  ") and "    ranks = 3\n" in out and "kuhn" not in out
-    assert [game["name"] for game in json.loads(call(capsys, "games", "leduc", "--json")[1])] == ["leduc"]
-    code, _, err = call(capsys, "games", "ledcu")
-    assert code == 2 and "game 'ledcu' is not one of: kuhn, leduc" in err and err.endswith("did you mean 'leduc'?\n")
+    assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
+    told = refusal(capsys, "games", "ledcu")
+    assert "game 'ledcu' is not one of: kuhn, leduc" in told and told.endswith("did you mean 'leduc'?\n")
 
 
 def test_games_prints_the_counts_of_its_examples(capsys):
-    found = {game["name"]: game["counts"] for game in json.loads(call(capsys, "games", "--json")[1]) if game["counts"]}
+    found = {game["name"]: game["counts"] for game in answer(capsys, "games") if game["counts"]}
     keys = ("nodes", "decision_nodes", "infosets", "histories")
     assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
 
 
 def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
     before = sorted(tmp_path.rglob("*"))
-    plan = json.loads(call(capsys, "plan", kuhn, "--json")[1])
+    plan = answer(capsys, "plan", kuhn)
     assert (plan["nodes"], plan["decision_nodes"], plan["infosets"], plan["histories"]) == (9, 4, 12, 58)
     assert sorted(tmp_path.rglob("*")) == before
-    names = [game["name"] for game in json.loads(call(capsys, "games", "--json")[1])]
+    names = [game["name"] for game in answer(capsys, "games")]
     assert names[:3] == ["kuhn", "leduc", "goofspiel"] and "holdem-subgame" in names
     assert call(capsys, "games")[0] == call(capsys, "plan", kuhn)[0] == 0
 

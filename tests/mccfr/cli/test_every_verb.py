@@ -61,9 +61,9 @@ def command(capsys):
 
 
 def allowed(algorithm, game):
-    """Public chance sampling needs cards beside the tree, full width and deep CFR all boards in a list, CFR-BR both."""
+    """Public chance sampling needs cards beside the tree, as CFR-BR; full width and deep CFR all boards in a list."""
     listed = ("whole deck",)
-    refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed, "cfr-br": (*CARDLESS, *listed)}
+    refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed, "cfr-br": CARDLESS}
     return game not in refused.get(algorithm, ())
 
 

@@ -1,11 +1,10 @@
 """`mccfr stop`: a run is stopped from another terminal, or it is said why not."""
 
-import json
 import socket
 import subprocess
 import sys
 
-from commands import call, command
+from commands import answer, call, command, refusal
 from places import RUNS
 from sessions import wait_for
 
@@ -28,9 +27,8 @@ def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path):
     assert (code, found["state"], found["process"]) == (0, "stopped", None) and found["checkpoint"] is not None
     assert f"asked process {process.pid} to write a checkpoint" in err
     assert out.startswith(f"stopped at {found['nodes_touched']:,} nodes") and f"mccfr resume {run}" in out
-    assert json.loads(call(capsys, "status", run, "--json")[1])["machine"] is None
-    code, _, err = call(capsys, "stop", run)
-    assert code == 2 and err == f"mccfr: {run} is stopped: no process works on it\n"
+    assert answer(capsys, "status", run)["machine"] is None
+    assert refusal(capsys, "stop", run) == f"mccfr: {run} is stopped: no process works on it\n"
 
 
 def test_a_run_on_another_machine_is_not_stopped(capsys, tmp_path):
@@ -39,8 +37,7 @@ def test_a_run_on_another_machine_is_not_stopped(capsys, tmp_path):
     for line, there in (("7 elsewhere\n", "elsewhere"), ("7\n", "a machine that it does not name")):
         with lock(run):
             run.path("run.lock").write_text(line)
-            code, _, err = call(capsys, "stop", run.directory)
-            assert code == 2 and f"process 7 of {there}: stop it there, with kill 7" in err
+            assert f"process 7 of {there}: stop it there, with kill 7" in refusal(capsys, "stop", run.directory)
     with lock(run):
         run.path("run.lock").write_text("")
         assert holder_of(run.path("run.lock")) is None

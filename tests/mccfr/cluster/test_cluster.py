@@ -37,8 +37,9 @@ from itertools import combinations
 import msgspec
 import numpy as np
 import pytest
-from commands import call
+from commands import answer, call, refusal
 from machines import LEDUC, SOLVER, newest, on_machines, stratified_run
+from refusals import refused
 from sessions import Listener, assert_same, content, go, make
 from stratified import LEDUC_12
 
@@ -280,14 +281,14 @@ def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
     path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\n")
     ask = ("cluster", "plan", path, "--machines", 2, "--json")
-    table_bytes = json.loads(call(capsys, *ask).out)
+    table_bytes = answer(capsys, *ask)
     fixed, whole = table_bytes["coordinator_bytes"], table_bytes["table_bytes"]
     small, large = fixed + table_bytes["largest_stratum_bytes"], fixed + whole
     found = call(capsys, *ask, "--memory", f"{small}B,{large}B")
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
     assert call(capsys, *ask, "--memory", f"{small}B").status == 2
-    refused = call(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
-    assert refused.status == 2 and "--memory names 3 amounts and --machines 2" in refused.err
+    told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
+    assert "--memory names 3 amounts and --machines 2" in told
 
 
 class Twice(OneProcess):
@@ -378,8 +379,7 @@ def test_machines_that_differ_are_named_with_what_differs(key):
 def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
     token = new_token(whole)
     check_shared(whole.directory, token)
-    with pytest.raises(ValueError, match="is not the coordinator's"):
-        check_shared(tmp_path, token, seconds=0)
+    refused("is not the coordinator's", check_shared, tmp_path, token, seconds=0)
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
 
 
@@ -444,16 +444,14 @@ def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monke
     monkeypatch.setattr(launch.subprocess, "run", ran)
     assert launch.answering(["a", "b", "c"]) == ["a", "b"]
     launch.check_answering(["a", "b"])
-    with pytest.raises(ValueError, match=r"c, d cannot be reached: 'ssh c true' must end"):
-        launch.check_answering(["a", "b", "c", "d"])
+    refused(r"c, d cannot be reached: 'ssh c true' must end", launch.check_answering, ["a", "b", "c", "d"])
 
 
 def test_taken_ports_are_refused():
     with socket.socket() as taken:
         taken.bind(("", 0))
         port = taken.getsockname()[1]
-        with pytest.raises(ValueError, match="0 of these ports are free here and 1 are needed"):
-            check_ports(port, port, 1)
+        refused("0 of these ports are free here and 1 are needed", check_ports, port, port, 1)
 
 
 def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monkeypatch):
@@ -474,13 +472,13 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     config = tmp_path / "leduc.toml"
     config.write_text(LEDUC)
     arguments = ["plan", config, "--machines", 2, "--set", "run.strata=4", "--network", "1Gbit", "--json"]
-    found = json.loads(call(capsys, "cluster", *arguments).out)
+    found = answer(capsys, "cluster", *arguments)
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
     assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
     assert found["last_interval_seconds"] is None
-    limited = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9").out)
-    longer = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20").out)
+    limited = answer(capsys, "cluster", *arguments, "--set", "run.nodes=1e9")
+    longer = answer(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20")
     assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
 

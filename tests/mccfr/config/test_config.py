@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import tomli_w
 from places import RUNS
+from refusals import refused
 
 from mccfr.config.file import config_from, load_config, parse_override, to_document
 from mccfr.config.games import GAMES
@@ -15,7 +16,6 @@ SHIPPED = sorted(RUNS.glob("*.toml"))
 
 KUHN, SUBGAME = {"name": "kuhn"}, {"name": "holdem-subgame", "file": "x"}
 OUTCOME, PUBLIC = {"algorithm": "outcome-sampling"}, {"algorithm": "public-chance-sampling"}
-PREFLOP = {"strategy_sums": "preflop"}
 BAD = {
     "game.name = 'kuhnn' is not one of: 'kuhn', 'leduc'": {"game": {"name": "kuhnn"}},
     "unknown key 'x' in game; allowed: name": {"game": {"name": "kuhn", "x": 1}},
@@ -62,17 +62,13 @@ BAD_KEYS = {
 
 @pytest.mark.parametrize("message", BAD)
 def test_bad_config_names_file_key_and_what_is_allowed(message):
-    with pytest.raises(ValueError, match=r"^run\.toml: ") as caught:
-        config_from(BAD[message], "run.toml")
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert message in refused(r"^run\.toml: ", config_from, BAD[message], "run.toml")
 
 
 @pytest.mark.parametrize("message", BAD_KEYS)
 def test_each_table_refuses_what_its_own_keys_cannot_be(message):
     document = {"game": KUHN, message.partition(".")[0]: BAD_KEYS[message]}
-    with pytest.raises(ValueError, match=rf"^run\.toml: {message}"):
-        config_from(document, "run.toml")
+    refused(rf"^run\.toml: {message}", config_from, document, "run.toml")
 
 
 @pytest.mark.parametrize(
@@ -123,13 +119,10 @@ def test_overrides_take_toml_values_and_bare_words(tmp_path):
     path.write_text('[game]\nname = "kuhn"\n')
     config = load_config(path, ["solver.seed=3", "solver.discount=none", "run.nodes=1e3"])
     assert (config.solver.seed, config.solver.discount, config.run.nodes) == (3, "none", 1000)
-    with pytest.raises(ValueError, match=r"expected table\.key=value"):
-        parse_override("seed=3")
+    refused(r"expected table\.key=value", parse_override, "seed=3")
 
 
 def test_missing_and_malformed_files(tmp_path):
-    with pytest.raises(ValueError, match="no such file"):
-        load_config(tmp_path / "absent.toml")
+    refused("no such file", load_config, tmp_path / "absent.toml")
     (tmp_path / "broken.toml").write_text("[game\n")
-    with pytest.raises(ValueError, match="not a TOML file"):
-        load_config(tmp_path / "broken.toml")
+    refused("not a TOML file", load_config, tmp_path / "broken.toml")

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from commands import call
+from commands import call, refusal
 from places import RUNS
+from refusals import refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
@@ -45,9 +46,7 @@ def test_names_are_looked_for_here_first_and_then_among_the_examples(tmp_path):
     ],
 )
 def test_what_is_nowhere_is_refused_with_what_may_have_been_meant(given, message):
-    with pytest.raises(ValueError) as caught:
-        find_file(Path(given))
-    assert str(caught.value).startswith(message)
+    assert refused("", find_file, Path(given)).startswith(message)
 
 
 def test_names_are_near_or_nothing_is_said():
@@ -120,11 +119,10 @@ def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
 def test_python_takes_the_names_of_examples():
     run = mccfr.solve("kuhn", iterations=100, workers=0)
     assert run.directory == Path("runs/kuhn") and Path("runs/kuhn.toml").is_file()
-    with pytest.raises(ValueError, match=r"did you mean 'kuhn'\?"):
-        mccfr.solve("kunh")
+    refused(r"did you mean 'kuhn'\?", mccfr.solve, "kunh")
 
 
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
     call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
-    code, _, err = call(capsys, "solve", "runs/kuhn")
-    assert code == 2 and err == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"
+    told = refusal(capsys, "solve", "runs/kuhn")
+    assert told == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"

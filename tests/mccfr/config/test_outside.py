@@ -12,7 +12,8 @@ import shutil
 import sys
 
 import pytest
-from commands import command
+from commands import answer, command, refusal
+from refusals import refused
 
 import mccfr
 from mccfr.config import made, outside
@@ -91,10 +92,8 @@ def test_what_cannot_be_named_is_refused_in_one_sentence(tmp_path, name, told):
     (tmp_path / "games_x.py").write_text(GAME)
     (tmp_path / "broken_x.py").write_text("1 / 0")
     (tmp_path / "needy_x.py").write_text("import nowhere_at_all")
-    with pytest.raises(ValueError) as raised:
-        config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
-    assert str(raised.value).startswith("my.toml: game.name = ") and "\n" not in str(raised.value)
-    assert told.format(folder=tmp_path) in str(raised.value)
+    raised = refused("", config_from, {"game": {"name": name}}, "my.toml", (tmp_path,))
+    assert raised.startswith("my.toml: game.name = ") and told.format(folder=tmp_path) in raised
 
 
 def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
@@ -104,8 +103,7 @@ def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
         ("games_z:wrong", "made a int, and no game"),
     ):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
-        with pytest.raises(ValueError, match=told):
-            build_game(config.game, tmp_path)
+        refused(told, build_game, config.game, tmp_path)
     with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
         config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml")
 
@@ -114,8 +112,7 @@ def test_a_variant_of_a_users_goes_with_full_width_alone():
     with pytest.raises(ValueError, match=r"'toys:own_dcfr' goes with solver\.algorithm = 'cfr' alone"):
         config_from({"game": {"name": "kuhn"}, "solver": {"variant": "toys:own_dcfr"}}, "x")
     for algorithm, told in (("toys:Mixed", "is no algorithm: a class derived from"), ("nope", "is not one of: ")):
-        with pytest.raises(ValueError, match=told):
-            config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
+        refused(told, config_from, {"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
 
 
 def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys, caplog):
@@ -231,8 +228,7 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     manifest["code_folders"] = [str(directory / "inputs")]
     write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
     assert command("status", directory) == 0 and not mark.exists()
-    assert command("resume", directory) == 2
-    assert "code of a user's, 'games_v:mine'" in capsys.readouterr().err and not mark.exists()
+    assert "code of a user's, 'games_v:mine'" in refusal(capsys, "resume", directory) and not mark.exists()
 
 
 DEEP = """
@@ -293,16 +289,13 @@ def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
     config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
     assert command("solve", config, "--run", directory) == 0
     assert command("resume", directory, "--iterations", 30) == 0
-    capsys.readouterr()
-    assert command("evaluate", directory, "--method", "mixed", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["method"] == "mixed"
+    assert answer(capsys, "evaluate", directory, "--method", "mixed")["method"] == "mixed"
     manifest = json.loads((directory / "manifest.json").read_text())
     assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
     solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)
     solver.run(iterations=3)
     assert solver.query("", hand="K")["actions"][0]["probability"] == 0.5
-    with pytest.raises(ValueError, match=r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object"):
-        mccfr.game("nope")
+    refused(r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object", mccfr.game, "nope")
 
 
 def test_the_same_name_in_two_packages_is_refused(installed):
@@ -310,8 +303,7 @@ def test_the_same_name_in_two_packages_is_refused(installed):
     second.mkdir()
     (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-x\nVersion: 1.0\n")
     (second / "entry_points.txt").write_text("[mccfr.games]\nown-kuhn = plugin_x:mine\n")
-    with pytest.raises(ValueError, match=r"of several packages: .*second-x"):
-        mccfr.game("own-kuhn")
+    refused(r"of several packages: .*second-x", mccfr.game, "own-kuhn")
 
 
 def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):

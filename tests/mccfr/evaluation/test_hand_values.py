@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from policies import document, write_random
 from random_policy import policy
+from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import parse_cards
@@ -120,8 +121,7 @@ def test_boards_before_the_river():
     assert values.listed == 48
     while not values.complete:
         values.walk()
-    with pytest.raises(ValueError, match="all 48 boards have been walked"):
-        values.walk()
+    refused("all 48 boards have been walked", values.walk)
     mean, (low, high) = values.mean(1)  # who is all-in: what the other folds and what is won at showdowns
     assert low == mean == high
     start = HandValues(
@@ -135,15 +135,13 @@ def test_boards_before_the_river():
         start.walk()
     mean, (low, high) = start.mean(0)
     assert start.listed is None and not start.complete and low < mean < high
-    with pytest.raises(ValueError, match="is not one of the tree's decisions"):
-        Below(source, dealing, -1)
+    refused("is not one of the tree's decisions", Below, source, dealing, -1)
 
 
 def test_a_policy_carries_values(tmp_path):
     """Exported, checked byte by byte, and read back where streets begin; a policy without says so."""
     plain = Policy.open(write_random(tmp_path / "plain", KuhnGame()))
-    with pytest.raises(ValueError, match="export it with --values"):
-        plain.values(0, 0)
+    refused("export it with --values", plain.values, 0, 0)
     game = build_game(LeducGame(), None)
     strategy = partly_reached_strategy(game)
     values = policy_values(Profile(game, strategy), 1, Silent())
@@ -157,10 +155,8 @@ def test_a_policy_carries_values(tmp_path):
                 assert np.array_equal(
                     found.values(node, one.player), one.value[:, column].astype(np.float32), equal_nan=True
                 )
-        with pytest.raises(ValueError, match="begins no street"):
-            found.values(1, 0)
-        with pytest.raises(ValueError, match="it must be 0 or 1"):
-            found.values(0, 2)
+        refused("begins no street", found.values, 1, 0)
+        refused("it must be 0 or 1", found.values, 0, 2)
     assert found.meta["values"]["bound"] == "exact"
     name = "value_street1_player0.npy"
     damaged = bytearray((out / name).read_bytes())

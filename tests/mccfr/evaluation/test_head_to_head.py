@@ -7,6 +7,7 @@ Shows:
 
 import numpy as np
 import pytest
+from refusals import refused
 from small_games import GAMES, deck_game, game_of
 from strategies import exact_chips, play, random_strategy, seated
 
@@ -147,10 +148,8 @@ def test_progress_is_told_and_nonsense_refused():
     uniform = uniform_strategy(game)
     play(game, uniform, uniform, boards=4, progress=lambda *counts: told.append(counts))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    with pytest.raises(ValueError, match="boards = 1: at least 2"):
-        play(game, uniform, uniform, boards=1)
-    with pytest.raises(ValueError, match="goes with the game it was made for"):
-        play(game, uniform, uniform_strategy(game_of("kuhn")))
+    refused("boards = 1: at least 2", play, game, uniform, uniform, boards=1)
+    refused("goes with the game it was made for", play, game, uniform, uniform_strategy(game_of("kuhn")))
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
         bids = build_game(GoofspielGame(cards=3), None)
         play(bids, uniform_strategy(bids), uniform_strategy(bids))

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
+from refusals import refused
 from sessions import OUTCOME, go, make
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
@@ -181,11 +182,9 @@ def test_tables_that_are_no_rows_are_refused():
         [BlockRows(table.astype(np.float32)) for table in whole.probability],
         [BlockRows(table.astype(np.uint16)) for table in whole.probability],
     ):
-        with pytest.raises(ValueError, match="cannot be read row by row"):
-            play(game, Strategy.stored(game, wrong), whole)
+        refused("cannot be read row by row", play, game, Strategy.stored(game, wrong), whole)
     wider = [BlockRows(np.pad(table, ((0, 0), (0, 1)))) for table in whole.probability]
-    with pytest.raises(ValueError, match="goes with the game it was made for"):
-        play(game, Strategy.stored(game, wider), whole)
+    refused("goes with the game it was made for", play, game, Strategy.stored(game, wider), whole)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
@@ -234,8 +233,7 @@ def test_arrays_outside_of_memory_have_no_name_and_say_where_there_is_no_room(tm
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(OSError, match=f"{tmp_path} has no room for 60 bytes: set TMPDIR"):
-        spilled((3, 5), np.float32)
+    refused(f"{tmp_path} has no room for 60 bytes: set TMPDIR", spilled, (3, 5), np.float32, error=OSError)
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 import random_policy
-from commands import call
+from commands import answer, call, refusal
 from policies import write_random
 
 from abstraction.cards import cards_text, combo_text, parse_cards
@@ -221,7 +221,7 @@ def test_it_is_what_hands_played_out_win(setting, hands):
 
 def test_the_command_and_what_it_refuses(tmp_path, capsys):
     policy = write_random(tmp_path / "leduc", LeducGame())
-    found = json.loads(call(capsys, "evaluate", policy, "--method", "lbr", "--json").out)
+    found = answer(capsys, "evaluate", policy, "--method", "lbr")
     assert found["method"] == "lbr" and found["bound"] == "lower" and found["setting"] == "2"
     assert found["exploitability_chips"] == found["value_chips"] == np.mean(found["best_response_chips"])
     assert found["ci95_chips"] == [found["value_chips"]] * 2 and found["hands"] is None
@@ -236,10 +236,9 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
         (("--setting", "5"), "must be one of 1, 2, 3, 4, fcpa"),
         (("--strategy", "mine"), "must be one of uniform, always-call, always-fold"),
     ]:
-        ended = call(capsys, "evaluate", policy, "--method", "lbr", *options)
-        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+        assert said in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)
     cards = write_random(tmp_path / "goofspiel", GoofspielGame(cards=3))
-    ended = call(capsys, "evaluate", cards, "--method", "lbr")
-    assert ended.status == 2 and "deals no cards beside its tree: use the method exact" in ended.err
-    ended = call(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
-    assert ended.status == 2 and "the method exact has no --setting" in ended.err
+    told = refusal(capsys, "evaluate", cards, "--method", "lbr")
+    assert "deals no cards beside its tree: use the method exact" in told
+    told = refusal(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
+    assert "the method exact has no --setting" in told

@@ -12,11 +12,12 @@ import warnings
 
 import numpy as np
 import pytest
-from commands import call
+from commands import answer, call
 from msgspec import structs
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
+from refusals import refused
 from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
@@ -140,8 +141,7 @@ def test_units_follow_from_their_numbers_alone(tmp_path):
     kept = Effort(2, keep=tmp_path / "pairs")
     assert np.array_equal(match(contenders, 200, seed=6, effort=kept).pairs, whole.pairs)
     assert np.array_equal(match(contenders, 260, seed=6, effort=kept).pairs[:100], whole.pairs)
-    with pytest.raises(ValueError, match="units of another evaluation"):
-        match((one, program("always-call")), 200, seed=6, effort=kept)
+    refused("units of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
 
 
 def test_a_heuristic_that_learns_from_scored_hands_is_seen():
@@ -292,8 +292,7 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
         match((one, Contender("cheat", ProgramSpec(Cheat))), 200)
     Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
     assert Peeking.shown and not any(Peeking.shown)
-    with pytest.raises(ValueError, match="are two programs"):
-        match((program("random"), program("always-call")), 200)
+    refused("are two programs", match, (program("random"), program("always-call")), 200)
     assert program_named("nobody") is None
 
 
@@ -314,9 +313,8 @@ def policies(tmp_path_factory):
 
 
 def test_the_command_tells_in_json_and_in_words(capsys, policies):
-    status, out, _ = call(capsys, "match", policies["kuhn"], "random", "--hands", 201, "--seed", 5, "--json")
-    found = json.loads(out)
-    assert status == 0 and (found["hands"], found["seed"]) == (202, 5)
+    found = answer(capsys, "match", policies["kuhn"], "random", "--hands", 201, "--seed", 5)
+    assert (found["hands"], found["seed"]) == (202, 5)
     for key in ("", "allin_", "aivat_"):
         low, high = found[f"{key}ci95_chips"]
         assert low < found[f"{key}mean_chips"] < high and found[f"{key}mean_mbb"] is found[f"{key}ci95_mbb"] is None
@@ -333,7 +331,7 @@ def test_runs_play_as_their_exported_policies_do(capsys, tmp_path):
         ("export", run, out),
     ):
         assert call(capsys, *arguments).status == 0
-    found = [json.loads(call(capsys, "match", one, "random", "--hands", 200, "--json").out) for one in (run, out)]
+    found = [answer(capsys, "match", one, "random", "--hands", 200) for one in (run, out)]
     assert found[0]["mean_chips"] == found[1]["mean_chips"] > 0
     assert found[0]["aivat_mean_chips"] == pytest.approx(found[1]["aivat_mean_chips"], abs=1e-3)
 

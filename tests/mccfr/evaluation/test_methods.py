@@ -4,13 +4,28 @@ import json
 
 import msgspec
 import pytest
-from commands import command
+from commands import answer, command, refusal
+from random_policy import policy
+from refusals import refused
+from small_games import game_of
+from strategies import random_strategy
 
 from mccfr.config import tables
 from mccfr.config.games import GoofspielGame
-from mccfr.evaluation.methods import BoardOptions, check_method, load_method, method_named, record_text, registry
+from mccfr.evaluation.methods import (
+    BoardOptions,
+    bounds,
+    check_method,
+    load_method,
+    measure,
+    method_named,
+    record_text,
+    registry,
+)
+from mccfr.evaluation.methods.dealt import folding_mbb
 from mccfr.evaluation.methods.registry import options_for
 from mccfr.games.catalogue import build_game
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory import records
 
 
@@ -30,9 +45,7 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
     ]
     for verb in ("status", "verify"):
         assert command(verb, directory) == 0
-    capsys.readouterr()
-    assert command("evaluate", directory, "--method", "toys:Mixed", "--boards", 3, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", directory, "--method", "toys:Mixed", "--boards", 3)
     assert record["value_chips"] > 0 and record["bound"] == "estimate" and record["exploitability_chips"] is None
     assert command("report", directory, tmp_path / "page.html") == 0
 
@@ -43,8 +56,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
     (found,) = records.read(path)
     assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
-    with pytest.raises(ValueError, match="'nowhere_at_all:Mine' is not one of"):
-        method_named("nowhere_at_all:Mine")
+    refused("'nowhere_at_all:Mine' is not one of", method_named, "nowhere_at_all:Mine")
 
 
 def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
@@ -68,8 +80,7 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
 def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
     config = tmp_path / "run.toml"
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "toys:Mixed"\n')
-    assert command("solve", config, "--run", tmp_path / "run") == 2
-    assert "leduc is not kuhn: use the method exact" in capsys.readouterr().err
+    assert "leduc is not kuhn: use the method exact" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "guess"\n')
     assert command("plan", config) == 2
     assert "evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'" in capsys.readouterr().err
@@ -77,13 +88,10 @@ def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
 
 def test_what_is_no_method_is_refused():
     load_method("toys:MixedLine")
-    with pytest.raises(ValueError, match="'toys:MixedLine' is not derived from mccfr"):
-        method_named("toys:MixedLine")
-    with pytest.raises(ValueError, match="'guess' is not one of: exact, head-to-head"):
-        method_named("guess")
+    refused("'toys:MixedLine' is not derived from mccfr", method_named, "toys:MixedLine")
+    refused("'guess' is not one of: exact, head-to-head", method_named, "guess")
     goofspiel = build_game(GoofspielGame(cards=3), None)
-    with pytest.raises(ValueError, match="use the method exact"):
-        check_method(goofspiel, "head-to-head")
+    refused("use the method exact", check_method, goofspiel, "head-to-head")
 
 
 def test_every_listed_method_has_its_name():
@@ -107,8 +115,30 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
     assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
     with pytest.raises(ValueError, match=r"the method toys:Mixed has no --setting; what it takes: --boards, --seed$"):
         options_for(mixed, {"setting": "2"})
-    with pytest.raises(ValueError, match=r"exact has no --workers, --budget or --keep; what it takes: none$"):
-        options_for(method_named("exact"), {"workers": 2, "boards": 3})
+    with pytest.raises(ValueError, match=r"abstract has no --workers, --budget or --keep; what it takes: none$"):
+        options_for(method_named("abstract"), {"workers": 2, "boards": 3})
     assert command("evaluate", "--help") == 0
     printed = capsys.readouterr().out
     assert all(each.flag in printed for each in registry.options_of_all().values())
+
+
+def test_bounds_are_those_of_the_methods_and_the_largest_counts(monkeypatch):
+    own = game_of("leduc")
+    side = Profile(own, random_strategy(own, 1))
+    parts = [part for part in bounds._parts(own) if part[0].name != "trained-br"]
+    monkeypatch.setattr(bounds, "_parts", lambda game: parts)
+    record = measure("bounds", side)
+    each = [measure(method.name, side, **chosen)["exploitability_chips"] for method, chosen in parts]
+    assert [bound["exploitability_chips"] for bound in record["bounds"]] == each
+    assert record["exploitability_chips"] == max(each) and record["bound"] == "lower"
+    lines = registry.record_text(record, "1 s").splitlines()
+    assert len(lines) == len(each) + 1 and "the largest of 4: sampled-br from 0, 1 s" in lines[-1]
+    assert registry.method_for(own, "auto").name == "exact"
+
+
+def test_bounds_of_whole_holdem_share_a_time_and_always_folding_stands_beside():
+    own = policy().game
+    names = [(method.name, *chosen.values()) for method, chosen in bounds._parts(own)]
+    assert [name for name in names if name[0] == "lbr"] == [("lbr", each) for each in ("1", "2", "3", "4", "fcpa")]
+    assert names[5:] == [("sampled-br", "river"), ("sampled-br", "turn"), ("trained-br",)]
+    assert folding_mbb(own) == 750

@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from deep import trained
+from refusals import refused
 
 from mccfr.evaluation import on_deals
 from mccfr.evaluation.on_deals import deal_parts, head_to_head_on_deals
@@ -115,5 +116,4 @@ def test_what_cannot_meet_on_deals_is_refused(change, told):
 def test_tables_of_it_are_refused_in_a_sentence():
     explicit, _ = both_averages()
     for ask in (lambda s: s.blocks[0], lambda s: s.probability[1], lambda s: s.weight[3]):
-        with pytest.raises(ValueError, match="cannot be made a table"):
-            ask(explicit.untabled())
+        refused("cannot be made a table", ask, explicit.untabled())

@@ -13,8 +13,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from commands import call, command
+from commands import command, refusal
 from harness import Trainer
+from refusals import refused
 from strategies import random_strategy
 
 from mccfr.config.games import Menu, PokerGame
@@ -158,11 +159,10 @@ def test_menus_that_do_not_suit_are_refused_in_a_sentence(tmp_path, capsys):
         ("leduc", "has no [game.menu]"),
         ("hunl-quik", "did you mean 'hunl-quick'"),
     ):
-        ended = call(capsys, "evaluate", run, "--method", "trained-br", "--nodes", 1000, "--responder-menu", menu)
-        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+        told = refusal(capsys, "evaluate", run, "--method", "trained-br", "--nodes", 1000, "--responder-menu", menu)
+        assert said in told
     game = pot_game()
-    with pytest.raises(ValueError, match="could only fold"):
-        with_menu(game, Menu(first=(), later=(), limp=False))
+    refused("could only fold", with_menu, game, Menu(first=(), later=(), limp=False))
 
 
 def test_planted_separate_rows_are_caught(monkeypatch):

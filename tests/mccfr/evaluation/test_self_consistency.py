@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from naive import all_deals, dealt_hands, value
+from refusals import refused
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import random_strategy
 
@@ -155,5 +156,4 @@ def test_sampled_flops_cover_and_do_not_depend_on_workers():
     covered = [low <= many.lost[0] <= high for _, (low, high) in (found.lost for found in few)]
     assert sum(covered) >= 3
     assert self_consistency(side, boards=40, seed=2, workers=2) == few[0]
-    with pytest.raises(ValueError, match="at least 8"):
-        self_consistency(side, boards=7)
+    refused("at least 8", self_consistency, side, boards=7)

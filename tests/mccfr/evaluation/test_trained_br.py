@@ -20,8 +20,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from commands import call, command
+from commands import command, refusal
 from places import RUNS
+from refusals import refused
 from small_games import game_of
 from strategies import random_strategy
 
@@ -235,13 +236,11 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
             "the method trained-br has no --setting; what it takes: --responder-abstraction, --responder-",
         ),
     ):
-        ended = call(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
-        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+        assert said in refusal(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
     with pytest.raises(ValueError, match="deals no cards beside its tree: use the method exact"):
         check_method(build_game(GoofspielGame(cards=3), None), "trained-br")
     turn = game_of("turn")
-    with pytest.raises(ValueError, match="is not an abstraction: build it with mccfr abstraction build"):
-        knowledge(turn, tmp_path)
+    refused("is not an abstraction: build it with mccfr abstraction build", knowledge, turn, tmp_path)
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from mccfr.evaluation.units import Effort, StoppedError, Units, play_units, units_in
 from storage import durable
@@ -130,17 +131,23 @@ def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeyp
             os.kill(signalled[0], signal.SIGKILL)
 
 
-def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
-    path = tmp_path / "units"
+def killed(path, setup, act, effort):
+    """A process that plays 40 units, of which the one after six ends with a signal that nobody survives."""
     script = (
-        "import sys, os, signal; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from test_units import Effort, Toy, WHAT, play_units\n"
-        "toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), signal.SIGKILL))\n"
-        "play_units(toy, 40, Effort(keep=Path(sys.argv[1])), what=WHAT)\n"
+        "import sys, os, signal, time; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from mccfr.evaluation import units\n"
+        f"from test_units import Effort, Toy, WHAT, play_units\n{setup}\n"
+        f"toy = Toy(ends_at=7, act=lambda: {act})\n"
+        f"play_units(toy, 40, Effort({effort}keep=Path(sys.argv[1])), what=WHAT)\n"
     )
     here = str(Path(__file__).parent)
     done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
     assert done.returncode == -signal.SIGKILL
+
+
+def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
+    path = tmp_path / "units"
+    killed(path, "", "os.kill(os.getpid(), signal.SIGKILL)", "")
     for cut in range(1, 28, 7):
         held = path.read_bytes()
         path.write_bytes(held[:-cut])
@@ -151,17 +158,8 @@ def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
 
 def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_path):
     path = tmp_path / "units"
-    script = (
-        "import sys, os, signal, time; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from mccfr.evaluation import units\n"
-        "from test_units import Effort, Toy, WHAT, play_units\n"
-        "units._WATCH_SECONDS = 5.0\n"
-        "toy = Toy(ends_at=7, act=lambda: (os.kill(os.getppid(), signal.SIGKILL), time.sleep(5)))\n"
-        "play_units(toy, 40, Effort(2, keep=Path(sys.argv[1])), what=WHAT)\n"
-    )
-    here = str(Path(__file__).parent)
-    done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
-    assert done.returncode == -signal.SIGKILL
+    still = "(os.kill(os.getppid(), signal.SIGKILL), time.sleep(5))"
+    killed(path, "units._WATCH_SECONDS = 5.0", still, "2, ")
     toy = Toy()
     assert np.array_equal(play_units(toy, 40, Effort(keep=path), what=WHAT), EXPECTED)
     assert 7 in toy.played and 0 not in toy.played
@@ -215,8 +213,7 @@ def test_two_evaluations_do_not_share_a_file(tmp_path):
     path = tmp_path / "units"
 
     def again():
-        with pytest.raises(ValueError, match="in use by another evaluation"):
-            play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+        refused("in use by another evaluation", play_units, Toy(), 5, Effort(keep=path), what=WHAT)
 
     play_units(Toy(ends_at=2, act=again), 5, Effort(keep=path), what=WHAT)
 
@@ -227,14 +224,12 @@ def fail():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_of_a_unit_is_the_evaluations(workers):
-    with pytest.raises(ValueError, match="a row is damaged"):
-        play_units(Toy(ends_at=5, act=fail), 20, Effort(workers), what=WHAT)
+    refused("a row is damaged", play_units, Toy(ends_at=5, act=fail), 20, Effort(workers), what=WHAT)
 
 
 def test_a_dead_worker_is_said():
     toy = Toy(ends_at=5, act=lambda: os.kill(os.getpid(), signal.SIGKILL))
-    with pytest.raises(RuntimeError, match="a worker process died"):
-        play_units(toy, 20, Effort(2), what=WHAT)
+    refused("a worker process died", play_units, toy, 20, Effort(2), what=WHAT, error=RuntimeError)
 
 
 def test_time_makes_a_number_of_units():

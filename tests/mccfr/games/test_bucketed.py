@@ -8,7 +8,7 @@ from small_games import Labels
 
 from abstraction.strength import hand_strength
 from mccfr.config.file import config_from
-from mccfr.config.games import HoldemSubgame, KuhnGame
+from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
@@ -42,11 +42,6 @@ def test_hands_of_a_bucket_share_an_infoset_and_no_bucket_is_empty(file):
     assert evaluate_exact(shared, uniform_strategy(shared)).exploitability_mbb == pytest.approx(
         evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-9
     )
-
-
-def test_games_without_hold_em_cards_are_refused():
-    with pytest.raises(ValueError, match="is for hold'em games"):
-        bucketed(build_game(KuhnGame(), RUNS), Labels(np.zeros(1326, int)))
 
 
 def solved(tmp_path, abstraction):

@@ -10,7 +10,7 @@ import json
 import re
 
 import pytest
-from commands import command
+from commands import answer, command, refusal
 from linear_program import solve_linear_program
 
 import mccfr
@@ -40,9 +40,7 @@ def test_a_game_from_outside_goes_through_every_command(tmp_path, toy, capsys):
     assert command("resume", directory, "--iterations", 400) == 0
     for verb in ("status", "verify"):
         assert command(verb, directory) == 0
-    capsys.readouterr()
-    assert command("evaluate", directory, "--method", "exact", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = answer(capsys, "evaluate", directory, "--method", "exact")
     copied = next(directory.rglob("ante.txt"))
     game = mccfr.game("toys:long_kuhn", ante_file=copied, ranks=5)
     assert found["exploitability_chips"] < 1e-3
@@ -66,8 +64,7 @@ def test_every_algorithm_takes_it(tmp_path, toy, algorithm):
 def test_its_keys_are_checked_as_others_are(toy, capsys):
     for line, told in (("bet = -1", "game.bet = -1"), ("wrong = 1", "unknown key 'wrong' in game")):
         toy.write_text(f'[game]\nname = "toys:long_kuhn"\nante_file = "ante.txt"\n{line}\n')
-        assert command("plan", toy) == 2
-        assert told in capsys.readouterr().err
+        assert told in refusal(capsys, "plan", toy)
 
 
 def test_every_listed_game_has_a_table_and_a_maker():

@@ -7,6 +7,7 @@ import pyspiel
 import pytest
 from expansion import expanded_strategy, original_strategy
 from naive import check_order
+from refusals import refused
 from strategies import random_strategy
 
 from mccfr.config.games import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
@@ -118,16 +119,13 @@ def test_names_of_infosets():
 
 
 def test_refusals(monkeypatch):
-    with pytest.raises(ValueError, match="has every history in its tree already"):
-        expand(goofspiel(GoofspielGame(cards=3)))
-    with pytest.raises(ValueError, match="leduc has 9,457 histories when expanded, more than 9,456 allowed"):
-        expand(GAMES["leduc"], max_histories=9456)
+    refused("has every history in its tree already", expand, goofspiel(GoofspielGame(cards=3)))
+    words = "leduc has 9,457 histories when expanded, more than 9,456 allowed"
+    refused(words, expand, GAMES["leduc"], max_histories=9456)
     assert len(expand(GAMES["leduc"], max_histories=9457).game.tree.arrays.kind) == 9457
     made = expand(GAMES["kuhn"])
-    with pytest.raises(ValueError, match=r"the strategy's tables have the shapes .* kuhn needs"):
-        expanded_strategy(made, uniform_strategy(GAMES["leduc"]))
-    with pytest.raises(ValueError, match="kuhn with cards needs"):
-        original_strategy(made, uniform_strategy(GAMES["kuhn"]))
+    words = r"the strategy's tables have the shapes .* kuhn needs"
+    refused(words, expanded_strategy, made, uniform_strategy(GAMES["leduc"]))
+    refused("kuhn with cards needs", original_strategy, made, uniform_strategy(GAMES["kuhn"]))
     monkeypatch.setattr(expanded_module, "MAX_DEALS", 100)
-    with pytest.raises(ValueError, match=r"leduc has up to 216 deals of two hands and a board; at most 100"):
-        expand(GAMES["leduc"])
+    refused(r"leduc has up to 216 deals of two hands and a board; at most 100", expand, GAMES["leduc"])

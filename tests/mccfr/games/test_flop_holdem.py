@@ -1,13 +1,13 @@
 """Hold'em that ends on the flop: lossless, listed boards, solved and measured exactly."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command
+from commands import answer, command
 from places import RUNS
+from refusals import refused
 from strategies import play, random_strategy, seated
 
 from abstraction.boards import BOARD_COUNTS, preflop_classes
@@ -39,23 +39,7 @@ def test_5_flop_holdem_needs_no_abstraction():
     game = flop_holdem(paper, None, Path())
     assert game.buckets.tolist() == [169, 169, 123156254, 123156254]
     assert game.infosets.tolist() == [169, 169, 3 * 123156254, 3 * 123156254]
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        game.cards.listed()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"max_raises": 0}, "max_raises = 0 is not allowed: it must be at least 1, or a list of two"),
-        ({"max_raises": [1, 2, 3]}, "a list of two numbers, before the flop and on it"),
-        ({"max_raises": [3, -1]}, "of which one may be 0"),
-        ({"max_raises": [0, 2], "limp": False}, "limp = False is not allowed where game.max_raises has no raise"),
-        ({"bet": 0.0}, "bet = .* must be finite and above 0"),
-    ],
-)
-def test_flop_holdem_of_no_sensible_bets_is_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        flop_holdem(FlopHoldemGame(**given), None, Path())
+    refused("boards of 5 cards are too many", game.cards.listed)
 
 
 def test_listed_flops_are_those_of_the_deck():
@@ -72,8 +56,7 @@ def test_listed_flops_are_those_of_the_deck():
             assert cards.strength[board, combo] == wanted
     five = FlopHoldemGame(board_cards=5)
     whole = flop_holdem(five, AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()).cards
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        whole.listed()
+    refused("boards of 5 cards are too many", whole.listed)
 
 
 @pytest.mark.slow
@@ -110,8 +93,7 @@ def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
     assert last["boards"] == 20 and last["ci95_chips"][0] > 0
     capsys.readouterr()
     options = ("--method", "head-to-head", "--boards", 40, "--seed", 7, "--json")
-    assert command("evaluate", tmp_path / "policy", *options) == 0
-    assert json.loads(capsys.readouterr().out)["ci95_chips"][0] > 0
+    assert answer(capsys, "evaluate", tmp_path / "policy", *options)["ci95_chips"][0] > 0
 
 
 @pytest.mark.slow

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import command
+from commands import answer, command, refusal
 from places import ROOT, RUNS
 from pyarrow import parquet
+from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
@@ -143,23 +144,19 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         assert command("verify", moved, *more) == status
         assert said in capsys.readouterr().out
     for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
-        assert command(*bot) == 2
-        assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
+        assert f"{tmp_path / 'gone'} is not an abstraction" in refusal(capsys, *bot)
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
     meet = ("--method", "head-to-head", "--boards", 2, "--against", moved, "--against-abstraction", ours, "--json")
-    assert command("evaluate", flop_trained / "policy", *meet) == 0
-    assert json.loads(capsys.readouterr().out)["value_chips"] == pytest.approx(0, abs=0.1)
+    assert answer(capsys, "evaluate", flop_trained / "policy", *meet)["value_chips"] == pytest.approx(0, abs=0.1)
     for verb in (
         ("evaluate", flop_trained / "policy", "--method", "head-to-head"),
         ("query", flop_trained / "policy", ""),
     ):
-        assert command(*verb, "--abstraction", ours) == 2
-        assert "holds its own bucket tables" in capsys.readouterr().err
+        assert "holds its own bucket tables" in refusal(capsys, *verb, "--abstraction", ours)
     for verb in (("status", tmp_path), ("tensorboard", tmp_path, tmp_path / "curves")):
-        assert command(*verb, "--abstraction", ours) == 2
-        assert "is a folder of runs" in capsys.readouterr().err
+        assert "is a folder of runs" in refusal(capsys, *verb, "--abstraction", ours)
     assert command("verify", flop_trained / "policy", "--abstraction", ours) == 2
     assert "is not a run directory: leave --abstraction out" in capsys.readouterr().err
 
@@ -188,8 +185,7 @@ def test_queries_know_hands_classes_and_boards(trained):
         ("Qs", "Qs7h2d3c4c", "hand"),
         ("AsAs", "Qs7h2d3c4c", "the card As twice"),
     ):
-        with pytest.raises(ValueError, match=message):
-            query(policy, "cc/cc/cc/", hand=text, board=board)
+        refused(message, query, policy, "cc/cc/cc/", hand=text, board=board)
 
 
 def reader_in_the_documents():
@@ -365,12 +361,10 @@ def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
 
 
 def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
-    assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3)
     assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
     same = ("--against", trained / "run", "--boards", 3)
-    assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
+    record = answer(capsys, "evaluate", trained / "run", "--method", "head-to-head", *same)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
 
 
@@ -398,8 +392,7 @@ def test_runs_on_other_abstractions_meet_on_the_command_line(flop_trained, slot_
     won = []
     for target, against in ((ten[0], two[0]), (two[0], ten[0]), (ten[1], two[0]), (two[1], ten[1])):
         arguments = ("--method", "head-to-head", "--against", against, "--boards", 5, "--json")
-        assert command("evaluate", target, *arguments) == 0
-        won.append(json.loads(capsys.readouterr().out)["value_chips"])
+        won.append(answer(capsys, "evaluate", target, *arguments)["value_chips"])
     assert won[0] == -won[1] != 0
     assert won[2:] == pytest.approx([won[0], won[1]], abs=0.01 * abs(won[0]) + 0.1)  # shares of 1/65,535
 
@@ -455,5 +448,4 @@ def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
     plan = make_plan(config_from(document, "test"), Path())
     assert plan["buckets_per_street"] == [[169, 169], [1286792, 1286792], [50000, 50000], [50000, 50000]]
     game = configured_game(config_from(document, "test"), Path())
-    with pytest.raises(ValueError, match="is not built yet"):
-        game.cards.board_buckets([0, 5, 10, 15, 20])
+    refused("is not built yet", game.cards.board_buckets, [0, 5, 10, 15, 20])

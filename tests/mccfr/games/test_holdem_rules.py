@@ -5,12 +5,11 @@ Shows:
 * 5-flop hold'em has the depths of table 1 of its paper (test_5_flop_holdem_has_the_depths_of_its_papers_table)
 """
 
-from functools import cache
 from math import inf
 
 import numpy as np
-import pyspiel
 import pytest
+from openspiel import NO_LIMIT, universal_poker
 from pokerkit import Automation, NoLimitTexasHoldem
 
 from abstraction.cards import card_text
@@ -81,32 +80,13 @@ class PokerKitHand:
         return self.state.payoffs[0]
 
 
-@cache
-def universal_poker(stack):
-    return pyspiel.load_game(
-        "universal_poker",
-        {
-            "betting": "nolimit",
-            "bettingAbstraction": "fullgame",
-            "numPlayers": 2,
-            "numRounds": 4,
-            "blind": "100 50",
-            "firstPlayer": "2 1 1 1",
-            "numSuits": 4,
-            "numRanks": 13,
-            "numHoleCards": 2,
-            "numBoardCards": "0 3 1 1",
-            "stack": f"{stack} {stack}",
-        },
-    )
-
-
 class OpenSpielHand:
     """One hand of universal_poker, which runs on the code of the ACPC dealer."""
 
     def __init__(self, stack, ante, cards):
         assert ante == 0  # the dealer knows none
-        self.state = universal_poker(stack).new_initial_state()
+        table = {**NO_LIMIT, "blind": "100 50", "firstPlayer": "2 1 1 1", "stack": f"{stack} {stack}"}
+        self.state = universal_poker(13, 4, 2, (0, 3, 1, 1), **table).new_initial_state()
         self.cards = list(cards)
         self.deal()
 
@@ -212,23 +192,8 @@ def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
     """The whole betting tree, on a deal that player 0 wins: cards are dealt from the lowest, he gets the aces."""
     tree = build_tree(flop_holdem_rules(BLINDS, bet, max_raises))
     most = " ".join(map(str, max_raises))
-    game = pyspiel.load_game(
-        "universal_poker",
-        {
-            "betting": "limit",
-            "numPlayers": 2,
-            "numRounds": 2,
-            "blind": "100 50",
-            "firstPlayer": "2 1",
-            "numSuits": 4,
-            "numRanks": 13,
-            "numHoleCards": 2,
-            "numBoardCards": "0 3",
-            "raiseSize": f"{bet} {bet}",
-            "maxRaises": most,
-            "stack": "100000 100000",
-        },
-    )
+    table = {"betting": "limit", "blind": "100 50", "firstPlayer": "2 1", "stack": "100000 100000"}
+    game = universal_poker(13, 4, 2, (0, 3), **table, raiseSize=f"{bet} {bet}", maxRaises=most)
     state = game.new_initial_state()
     for card in (48, 49, 20, 29):  # a pair of aces against 7c 9d; the rest comes from the deuces
         state.apply_action(card)
@@ -308,11 +273,3 @@ def test_equal_blinds_leave_nothing_to_fold_to():
     """The button checks, which is no limp, so that a menu without limps has it too."""
     tree = build_tree(holdem_rules(500, (100, 100), 0, Menu(first=(), later=(), limp=False)))
     assert labels(tree, 0) == ["c"]
-
-
-@pytest.mark.parametrize(("stack", "ante"), [(50, 0), (20, 0), (80, 30), (0, 0)])
-def test_a_stack_that_leaves_nothing_to_decide_is_refused(stack, ante):
-    with pytest.raises(
-        ValueError, match=rf"game\.stack = {stack} is not allowed: it must be above .*, {50 + ante}, or"
-    ):
-        holdem_rules(stack, BLINDS, ante, Menu())

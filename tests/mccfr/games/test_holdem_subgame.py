@@ -117,25 +117,6 @@ def test_a_turn_acts_out_of_position_first_and_runs_out():
     assert (tree.label[deepest], tree.arrays.showdown[deepest], tree.arrays.touched[deepest]) == ("c", 20_000, 2)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"stack": 300}, "half the pot of 600 chips is not below game.stack = 300"),
-        ({"stack": float("nan")}, "game.stack = nan"),
-        ({"stack": float("inf")}, "game.stack = inf"),
-        ({"menu": Menu(first=("-1p",))}, "bet size '-1p'"),
-    ],
-)
-def test_settings_that_make_no_endgame_are_refused(settings, message):
-    with pytest.raises(ValueError, match=message):
-        subgame("river.txt", **settings)
-
-
-def test_files_that_make_no_endgame_are_refused(tmp_path):
-    with pytest.raises(OSError, match="absent"):
-        subgame("absent.txt")
-
-
 @pytest.mark.slow
 def test_a_flop_is_dealt_to_the_river_and_solved(tmp_path):
     """Narrow ranges and one size of bet: full width and sampling on three streets, against an exact best response."""

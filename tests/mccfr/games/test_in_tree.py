@@ -1,11 +1,8 @@
 """Games whose every bet is in their tree, read as real betting: a line is its own node, payoffs are the tree's."""
 
 import pytest
-from places import RUNS
 from small_games import game_of
 
-from mccfr.config.games import GoofspielGame
-from mccfr.games.catalogue import build_game
 from mccfr.games.in_tree import InTree
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
@@ -49,8 +46,3 @@ def test_what_is_not_possible_is_refused_with_what_is():
     found = real_betting(game_of("kuhn"))
     with pytest.raises(ValueError, match="after '': 'r300' is not possible here; legal actions: c, b"):
         found.apply(found.start()[0], "r300", "after ''")
-
-
-def test_games_without_cards_beside_their_tree_are_refused():
-    with pytest.raises(ValueError, match="goofspiel deals no cards beside its tree"):
-        real_betting(build_game(GoofspielGame(), RUNS))

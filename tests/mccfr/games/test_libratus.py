@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT, RUNS
+from refusals import refused
 
 from abstraction.cards import COMBO_COUNT, cards_text, combo_index, combo_masks, combo_table, parse_cards
 from mccfr.games.libratus import Endgame, read_endgame, write_endgame
@@ -91,57 +92,49 @@ def test_errors_say_what_and_where(tmp_path):
     round_line, board, pot, reach_line = lines_of(replace(endgame, reach=reach), tmp_path)
     numbers = reach_line.split(" ")[1:]
 
-    def refused(*lines, because):
+    def bad(*lines, because):
         path = tmp_path / "bad.txt"
         path.write_text("\n".join(lines), encoding="utf-8")
-        with pytest.raises(ValueError, match=f"^{re.escape(str(path))}[^\n]*{re.escape(because)}[^\n]*$"):
-            read_endgame(path)
+        refused(f"^{re.escape(str(path))}[^\n]*{re.escape(because)}[^\n]*$", read_endgame, path)
 
     def entry(place, value):
         changed = numbers.copy()
         changed[place] = value
         return round_line, board, pot, "-reach " + " ".join(changed)
 
-    refused(board, pot, reach_line, because="the key -round is missing")
-    refused(round_line, board, pot, because="the key -reach is missing")
-    refused(because="the key -round is missing")
-    refused(round_line, "-stack 5", board, pot, reach_line, because=", line 2: '-stack' is not a key")
-    refused(round_line, "pot 5", board, pot, reach_line, because=", line 2: 'pot' is not a key")
-    refused(round_line, board, pot, board, reach_line, because=", line 4: the key -board occurs a second time")
-    refused("-röund 4", board, pot, reach_line, because="byte 3 is not ASCII")
-    refused("-round 5", board, pot, reach_line, because="-round is '5': 2 (flop), 3 (turn) and 4 (river)")
-    refused("-round", board, pot, reach_line, because="-round is ''")
-    refused("-round 3", board, pot, reach_line, because="-board KdJh8s5c2h has 5 cards: -round 3 needs 4")
-    refused(round_line, "-board KdJh8s5c", pot, reach_line, because="has 4 cards: -round 4 needs 5")
-    refused(round_line, "-board KdJh8s5cKd", pot, reach_line, because="-board: 'KdJh8s5cKd' holds the card Kd twice")
-    refused(round_line, "-board KdJh8s5c2x", pot, reach_line, because="-board: '2x' in 'KdJh8s5c2x' is not a card")
+    bad(board, pot, reach_line, because="the key -round is missing")
+    bad(round_line, board, pot, because="the key -reach is missing")
+    bad(because="the key -round is missing")
+    bad(round_line, "-stack 5", board, pot, reach_line, because=", line 2: '-stack' is not a key")
+    bad(round_line, "pot 5", board, pot, reach_line, because=", line 2: 'pot' is not a key")
+    bad(round_line, board, pot, board, reach_line, because=", line 4: the key -board occurs a second time")
+    bad("-röund 4", board, pot, reach_line, because="byte 3 is not ASCII")
+    bad("-round 5", board, pot, reach_line, because="-round is '5': 2 (flop), 3 (turn) and 4 (river)")
+    bad("-round", board, pot, reach_line, because="-round is ''")
+    bad("-round 3", board, pot, reach_line, because="-board KdJh8s5c2h has 5 cards: -round 3 needs 4")
+    bad(round_line, "-board KdJh8s5c", pot, reach_line, because="has 4 cards: -round 4 needs 5")
+    bad(round_line, "-board KdJh8s5cKd", pot, reach_line, because="-board: 'KdJh8s5cKd' holds the card Kd twice")
+    bad(round_line, "-board KdJh8s5c2x", pot, reach_line, because="-board: '2x' in 'KdJh8s5c2x' is not a card")
     for bad_pot in ("0", "-500", "NaN", "1e999", "", "500 600", "1_000"):
-        refused(round_line, board, f"-pot {bad_pot}", reach_line, because=f"-pot is {bad_pot!r}: a finite number")
-    refused(round_line, board, pot, "-reach " + " ".join(numbers[:-3]), because="-reach has 2649 numbers: 2652 are")
-    refused(round_line, board, pot, reach_line + " 0.0", because="-reach has 2653 numbers: 2652 are needed")
-    refused(*entry(4, "-0.5"), because="-reach entry 5 (player 0, hand 2s3h) is -0.5: a finite number of at least 0")
+        bad(round_line, board, f"-pot {bad_pot}", reach_line, because=f"-pot is {bad_pot!r}: a finite number")
+    bad(round_line, board, pot, "-reach " + " ".join(numbers[:-3]), because="-reach has 2649 numbers: 2652 are")
+    bad(round_line, board, pot, reach_line + " 0.0", because="-reach has 2653 numbers: 2652 are needed")
+    bad(*entry(4, "-0.5"), because="-reach entry 5 (player 0, hand 2s3h) is -0.5: a finite number of at least 0")
     for bad_number in ("NaN", "Infinity", "-inf", "1e999", "0,5", "0x1p3", "1_0", "abc"):
-        refused(
-            *entry(2651, bad_number), because=f"-reach entry 2652 (player 1, hand AdAc) is {bad_number!r}: a finite"
-        )
-    refused(*entry(1326, "0.1"), because="-reach entry 1327 (player 1, hand 2s2h) is 0.1, but the hand shares a card")
+        bad(*entry(2651, bad_number), because=f"-reach entry 2652 (player 1, hand AdAc) is {bad_number!r}: a finite")
+    bad(*entry(1326, "0.1"), because="-reach entry 1327 (player 1, hand 2s2h) is 0.1, but the hand shares a card")
     for player, name in ((0, "player 0"), (1, "player 1")):
         nothing = numbers.copy()
         nothing[1326 * player : 1326 * player + 1326] = ["0"] * 1326
-        refused(round_line, board, pot, "-reach " + " ".join(nothing), because=f"-reach is 0 for every hand of {name}")
+        bad(round_line, board, pot, "-reach " + " ".join(nothing), because=f"-reach is 0 for every hand of {name}")
     blocked = ["0"] * 2652
     blocked[2] = blocked[1326 + 3] = "1"
-    refused(round_line, board, pot, "-reach " + " ".join(blocked), because="-reach leaves no deal")
-    refused(round_line, board, pot, "-reach" + " 1e300" * 2652, because="shares a card with the board")
+    bad(round_line, board, pot, "-reach " + " ".join(blocked), because="-reach leaves no deal")
+    bad(round_line, board, pot, "-reach" + " 1e300" * 2652, because="shares a card with the board")
     for extreme in ("1e300", "1e-300"):
         changed = [number.replace("0.5", extreme) for number in numbers]
-        refused(round_line, board, pot, "-reach " + " ".join(changed), because="-reach is too large or too small")
-    refused("x" * (1 << 21), because="larger than 1048576 bytes")
-
-
-def test_missing_file_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nothing\.txt"):
-        read_endgame(tmp_path / "nothing.txt")
+        bad(round_line, board, pot, "-reach " + " ".join(changed), because="-reach is too large or too small")
+    bad("x" * (1 << 21), because="larger than 1048576 bytes")
 
 
 def test_write_refuses_what_read_would_refuse(tmp_path):
@@ -158,8 +151,7 @@ def test_write_refuses_what_read_would_refuse(tmp_path):
         (replace(good, reach=-good.reach), "a finite number of at least 0 is needed"),
         (replace(good, reach=good.reach[:, :5]), r"the shape \(2, 5\)"),
     ):
-        with pytest.raises(ValueError, match=message):
-            write_endgame(path, bad)
+        refused(message, write_endgame, path, bad)
     assert not path.exists()
 
 

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
@@ -233,13 +234,11 @@ def test_play_by_the_tree_is_read_as_it_was_meant(seed):
     ],
 )
 def test_lines_that_cannot_be_are_refused(line, text):
-    with pytest.raises(ValueError, match=text):
-        translation().read(line)
+    refused(text, translation().read, line)
 
 
 def test_another_game_or_an_old_policy_is_refused():
     found = translation()
-    with pytest.raises(ValueError, match="begins with"):
-        Translation(found.tree, holdem_rules(20_000, (100, 200), 0, MENUS["pot or all-in"]))
+    refused("begins with", Translation, found.tree, holdem_rules(20_000, (100, 200), 0, MENUS["pot or all-in"]))
     assert found.read("r200c/cc/cc/cc")[0] == OVER
     assert amount_text(found.tree.put_in[find_node(found.tree, "r200"), 1]) == "200"

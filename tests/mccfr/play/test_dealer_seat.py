@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from acpc import cut, dealing, guest, plan, session, visit
+from refusals import refused
 
 from mccfr.play.acpc import TableError
 from mccfr.play.acpc_bot import play_acpc
@@ -87,8 +88,7 @@ def door(greeting=20.0):
 def test_visitors_have_a_time_of_their_own():
     with door(greeting=0.1) as (at, port, told):
         late = [connected(port), connected(port, b"VERS")]
-        with pytest.raises(TimeoutError, match="nobody has come in time"):
-            at.wait(0.3, lambda *_: True)
+        refused("nobody has come in time", at.wait, 0.3, lambda *_: True, error=TimeoutError)
         assert all(map(ended, late)) and at.visitors() == []
         assert [text.partition(" has not said VERSION:2.0.0 for 0.1 s")[1] != "" for text in told] == [True, True]
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from random_policy import policy
+from refusals import refused
 from small_games import GAMES, game_of
 
 from mccfr.cards import deck as module
@@ -108,5 +109,4 @@ def test_no_deal_of_training_is_played(monkeypatch):
 
 
 def test_games_without_cards_are_refused():
-    with pytest.raises(ValueError, match="a table deals cards beside it"):
-        build_game(GoofspielGame(cards=3), None).cards.at_table()
+    refused("a table deals cards beside it", build_game(GoofspielGame(cards=3), None).cards.at_table)

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from acpc import dealer, plan, rules
+from refusals import refused
 
 from mccfr.play import acpc_log
 from mccfr.play.acpc import TableError
@@ -86,18 +87,23 @@ def reopened(path, open_log=opened):
     return log.hands
 
 
+def refused_of(log, count, damage, path, opening):
+    """How many of so many damaged copies are refused; the others say the same chips, in the order of the hands."""
+    random, found, lines = Random(damage.__name__), 0, log.read_bytes().splitlines()
+    won = [hand.chips for hand in reopened(log, opening)]
+    for _ in range(count):
+        path.write_bytes(b"\n".join(damage(lines, random)) + b"\n")
+        hands = reopened(path, opening)
+        found += hands is None
+        assert hands is None or [hand.chips for hand in hands] == won
+    return found
+
+
 @pytest.mark.parametrize("damage", [flip, gone, twice, swapped, forged])
 def test_a_damaged_log_is_refused_or_says_the_same(whole, tmp_path, damage):
-    """200 in all: what is still opened has the chips of the hands that were played, in order."""
-    random, path, refused = Random(damage.__name__), tmp_path / "damaged.log", 0
-    lines = whole.read_bytes().splitlines()
-    won = [read_hand(line.decode()).chips for line in lines[1:-1]]
-    for _ in range(DAMAGES // 5):
-        path.write_bytes(b"\n".join(damage(lines, random)) + b"\n")
-        hands = reopened(path)
-        refused += hands is None
-        assert hands is None or [hand.chips for hand in hands] == won
-    assert refused >= DAMAGES // 5 - (10 if damage is flip else 4)
+    """200 in all."""
+    found = refused_of(whole, DAMAGES // 5, damage, tmp_path / "damaged.log", opened)
+    assert found >= DAMAGES // 5 - (10 if damage is flip else 4)
 
 
 def test_what_remains_when_lines_are_lost_at_the_end_goes_on_to_the_same_score(whole, tmp_path):
@@ -139,8 +145,7 @@ def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, sa
     text = whole.read_text()
     line = text[: text.index(old)].count("\n") + 1
     path.write_bytes(text.replace(old, new, 1).encode("latin-1"))
-    with pytest.raises(TableError, match=rf"wrong\.log, line {line}: .*{re.escape(said)}"):
-        opened(path)
+    refused(rf"wrong\.log, line {line}: .*{re.escape(said)}", opened, path, error=TableError)
 
 
 def test_a_head_that_was_cut_off_is_written_again_and_a_letter_is_not(tmp_path):
@@ -151,8 +156,7 @@ def test_a_head_that_was_cut_off_is_written_again_and_a_letter_is_not(tmp_path):
         opened(path).close()
         assert path.read_bytes() == head.read_bytes()
     path.write_bytes(head.read_bytes()[:5])
-    with pytest.raises(FileExistsError, match="not an earlier output"):
-        opened(path)
+    refused("not an earlier output", opened, path, error=FileExistsError)
 
 
 # --- bots ---
@@ -184,15 +188,7 @@ def test_the_log_of_a_bot_holds_several_matches(diary, whole):
 @pytest.mark.parametrize("damage", [flip, twice, swapped])
 def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_path, damage):
     """A number that leaves hands out, cards that nobody saw and chips of a hand that was not shown cannot be told."""
-    random, path, refused = Random(damage.__name__), tmp_path / "damaged.log", 0
-    lines = diary.read_bytes().splitlines()
-    won = [hand.chips for hand in reopened(diary, bot_log)]
-    for _ in range(40):
-        path.write_bytes(b"\n".join(damage(lines, random)) + b"\n")
-        hands = reopened(path, bot_log)
-        refused += hands is None
-        assert hands is None or [hand.chips for hand in hands] == won
-    assert refused >= (20 if damage is flip else 36)
+    assert refused_of(diary, 40, damage, tmp_path / "damaged.log", bot_log) >= (20 if damage is flip else 36)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +208,7 @@ def test_a_hand_that_cannot_be_is_refused_in_the_log_of_a_bot(tmp_path, line, sa
     bot_log(path).close()
     with path.open("a") as file:
         file.write(line.text() + "\n")
-    with pytest.raises(TableError, match=f"line 2: .*{said}"):
-        bot_log(path)
+    refused(f"line 2: .*{said}", bot_log, path, error=TableError)
 
 
 # --- the disk ---

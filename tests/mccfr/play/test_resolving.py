@@ -19,17 +19,19 @@ Shows:
 * Planted: later streets that learn, choices of the wrong player, own continuations that are biased, a response that
   is none (test_errors_of_depth_limited_solving_are_caught)
 * Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
-  updated (test_reach_of_the_wrong_player_in_the_gadget_is_caught, test_alternatives_from_self_play_are_caught,
-  test_a_root_hand_left_out_is_caught, test_an_own_range_not_updated_after_a_re_solve_is_caught)
+  updated (test_errors_of_the_gadget_are_caught,
+  test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
 from dataclasses import replace
 from functools import cache
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec import structs
 from mutants import mutant
+from refusals import refused
 from small_games import RUNS, coin_toss, game_of
 from strategies import random_strategy
 
@@ -315,22 +317,10 @@ def test_precision_ends_it():
 def test_what_cannot_be_solved_is_refused(what, says):
     game = game_of(LEDUC)
     here = Spot(game, whole.roots(game, 1)[0], 0)
-    with pytest.raises(ValueError, match=says):
-        what(here, here.ranges(blueprint(LEDUC, 2)[0]))
+    refused(says, what, here, here.ranges(blueprint(LEDUC, 2)[0]))
 
 
-TWO_CARDS = PokerGame(
-    ranks=3,
-    suits=3,
-    hole_cards=2,
-    board_cards=[0, 1, 1],
-    antes=[1, 1],
-    limit=True,
-    raise_sizes=[1, 2, 2],
-    max_raises=[0, 1, 1],
-    stack=7,
-    merge_suits=True,
-)
+TWO_CARDS = msgspec.structs.replace(THREE_STREETS, ranks=3, hole_cards=2, max_raises=[0, 1, 1])
 
 
 def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
@@ -348,8 +338,7 @@ def test_boards_that_share_buckets_are_refused():
     one = [np.where(numbers < 0, numbers, 0) for numbers in cards.bucket]
     merged = replace(cards, bucket=one, buckets=np.ones_like(cards.buckets))
     lossy = replace(game, cards=merged)
-    with pytest.raises(ValueError, match="boards share buckets"):
-        resolve_street(lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
+    refused("boards share buckets", resolve_street, lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
 
 
 @pytest.mark.slow
@@ -381,12 +370,6 @@ def beyond_bound(wrong, strategy, method="resolving"):
     return not within_bound(game, strategy, found)
 
 
-def test_reach_of_the_wrong_player_in_the_gadget_is_caught():
-    wrong = mutant_whole(("ours, dealt = ranges[player] / scale", "ours, dealt = ranges[1 - player] / scale"))
-    strategy = random_strategy(game_of(LEDUC), 1)
-    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
-
-
 def self_play(here, player, other, tables):
     """Values of a player's hands as he plays, not as he might."""
     reach = here.weights.copy()
@@ -396,18 +379,29 @@ def self_play(here, player, other, tables):
     return walk.root.by_hand.value[0, FOLLOW]
 
 
-def test_alternatives_from_self_play_are_caught():
+def alternatives_from_self_play():
     right = "allowed = spot.best_response(1 - player, ranges[player], before).value"
     wrong = mutant(whole, (right, "allowed = self_play(spot, 1 - player, ranges[player], before)"))
     wrong.self_play = self_play
-    strategy = blueprint(LEDUC, 2)[0]
-    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+    return wrong
 
 
-def test_a_root_hand_left_out_is_caught():
-    """Hands that the opponent would not have here by the blueprint, but may have."""
-    wrong = mutant_whole(("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - player] > 0)\n"))
-    strategy = random_strategy(game_of(LEDUC), 1)
+REACH = ("ours, dealt = ranges[player] / scale", "ours, dealt = ranges[1 - player] / scale")
+ROOT = ("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - player] > 0)\n")
+
+
+@pytest.mark.parametrize(
+    ("make_wrong", "make_strategy"),
+    [
+        (lambda: mutant_whole(REACH), lambda: random_strategy(game_of(LEDUC), 1)),
+        (alternatives_from_self_play, lambda: blueprint(LEDUC, 2)[0]),
+        (lambda: mutant_whole(ROOT), lambda: random_strategy(game_of(LEDUC), 1)),
+    ],
+    ids=["reach of the wrong player in the gadget", "alternatives from self-play", "a root hand left out"],
+)
+def test_errors_of_the_gadget_are_caught(make_wrong, make_strategy):
+    """A root hand: one that the opponent would not have here by the blueprint, but may have."""
+    wrong, strategy = make_wrong(), make_strategy()
     assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from mutants import mutant
 from random_policy import MENU, policy
+from refusals import refused
 from small_games import game_of
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
@@ -339,19 +340,13 @@ def test_settings_are_read():
         ("turn:depth-limited", "only flop:depth-limited is not"),
         ("river::0", "no number of iterations"),
     ):
-        with pytest.raises(ValueError, match=says):
-            settings_of(text)
+        refused(says, settings_of, text)
     with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
         resolved_best_response.ResolvedBoards(Profile(policy().game, None), Settings("flop"), 0)
-    with pytest.raises(ValueError, match="--from river"):
-        sampled_best_response(Profile(policy().game, None), 2, resolve=SMALL)
+    refused("--from river", sampled_best_response, Profile(policy().game, None), 2, resolve=SMALL)
     flop = on_the_flop().state
-    with pytest.raises(ValueError, match="needs the whole game's buckets"):
-        endgame(Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
-    with pytest.raises(ValueError, match="always-call is a program"):
-        open_player("always-call --resolve river")
-    with pytest.raises(ValueError, match="leave them out"):
-        Manner(purify=True, resolve=Settings())
+    refused("needs the whole game's buckets", endgame, Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
+    refused("always-call is a program", open_player, "always-call --resolve river")
+    refused("leave them out", Manner, purify=True, resolve=Settings())
     assert isinstance(Manner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
-    with pytest.raises(ValueError, match="not whole no-limit hold'em"):
-        Resolver(Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))
+    refused("not whole no-limit hold'em", Resolver, Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))

@@ -15,6 +15,7 @@ import deep
 import numpy as np
 import pytest
 from places import ROOT
+from refusals import refused
 from swapping import swaps
 
 from mccfr.config.file import to_document
@@ -98,10 +99,8 @@ def test_no_file_of_other_networks_passes(written, tmp_path):
 
 @pytest.mark.parametrize("opened", [open_target, open_networks])
 def test_networks_are_of_one_checkpoint_and_need_no_buckets(written, opened):
-    with pytest.raises(ValueError, match="leave --checkpoint out"):
-        opened(Reference(written, 1))
-    with pytest.raises(ValueError, match="leave --abstraction out"):
-        opened(Reference(written, None, written))
+    refused("leave --checkpoint out", opened, Reference(written, 1))
+    refused("leave --abstraction out", opened, Reference(written, None, written))
 
 
 def flat(strategy, learned, player):
@@ -194,13 +193,10 @@ def without_number(array):
 )
 def test_networks_that_are_none_of_this_game_are_refused(written, name, change, told):
     spoilt(written, name, change)
-    with pytest.raises(ValueError, match=told) as caught:
-        files.read_networks(written)
-    assert len(str(caught.value).splitlines()) == 1
+    assert len(refused(told, files.read_networks, written).splitlines()) == 1
 
 
 def test_damage_is_told(written):
     path = written / "weights.npy"
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
-    with pytest.raises(OSError, match=r"weights\.npy"):
-        files.read_networks(written)
+    refused(r"weights\.npy", files.read_networks, written, error=OSError)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT, RUNS
 from policies import document
+from refusals import refused
 from strategies import partly_reached_strategy
 
 from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
@@ -73,8 +74,7 @@ def test_extreme_rows_keep_their_sum(row, dtype):
 
 @pytest.mark.parametrize("row", [[0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0]])
 def test_what_is_no_probability_is_refused(row):
-    with pytest.raises(ValueError, match="every row must sum to 1"):
-        quantise(np.array([row], float), np.array([0, 2]), "uint16")
+    refused("every row must sum to 1", quantise, np.array([row], float), np.array([0, 2]), "uint16")
 
 
 def test_rows_without_weight_are_exactly_uniform():
@@ -111,11 +111,9 @@ def test_look_ups_agree_with_the_whole_strategy(leduc, tmp_path):
             assert np.array_equal(policy.probabilities(node, bucket), whole.probabilities(node, bucket))
             assert policy.weight(node, bucket) == whole.weight(node, bucket)
     for node, bucket in ((-1, 0), (10**6, 0), (int(np.flatnonzero(policy.game.tree.arrays.kind)[0]), 0)):
-        with pytest.raises(ValueError, match="not one of the tree's decisions"):
-            policy.probabilities(node, bucket)
+        refused("not one of the tree's decisions", policy.probabilities, node, bucket)
     for bucket in (-1, 6):
-        with pytest.raises(ValueError, match="buckets 0 to 5"):
-            policy.probabilities(0, bucket)
+        refused("buckets 0 to 5", policy.probabilities, 0, bucket)
 
 
 @pytest.mark.parametrize(
@@ -182,8 +180,7 @@ def test_rows_of_many_buckets_are_those_of_each(leduc, tmp_path, check):
         assert not found[0].any() and weight[0] == 0
         assert weight[1:].tolist() == [policy.weight(node, bucket) for bucket in buckets[1:].tolist()]
         assert np.array_equal(found[1:], [policy.probabilities(node, bucket) for bucket in buckets[1:].tolist()])
-    with pytest.raises(ValueError, match="has buckets 0 to 5"):
-        policy.rows(0, np.array([0, 6]))
+    refused("has buckets 0 to 5", policy.rows, 0, np.array([0, 6]))
 
 
 def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
@@ -217,8 +214,7 @@ def test_every_flipped_bit_is_found(leduc, tmp_path):
         place = len(data) * (number % 7 + 1) // 9
         path.write_bytes(data[:place] + bytes([data[place] ^ 1 << number % 8]) + data[place + 1 :])
         assert verify_policy(out), path.name
-        with pytest.raises(OSError, match="damaged"):
-            Policy.open(out)
+        refused("damaged", Policy.open, out, error=OSError)
         path.write_bytes(data)
     assert verify_policy(out) == []
 
@@ -230,14 +226,11 @@ def test_a_damaged_row_is_not_played(leduc, tmp_path):
     bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
     shares[bucket, 0] ^= 1
     np.save(path, shares)
-    with pytest.raises(OSError, match=f"{path.name} has checksum"):
-        Policy.open(out)
+    refused(f"{path.name} has checksum", Policy.open, out, error=OSError)
     policy = Policy.open(out, check=False)
     for look_up in (policy.probabilities, policy.weight):
-        with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
-            look_up(0, bucket)
-    with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
-        policy.strategy()
+        refused(f"{path.name}: the rows from 0 on have checksum", look_up, 0, bucket, error=OSError)
+    refused(f"{path.name}: the rows from 0 on have checksum", policy.strategy, error=OSError)
 
 
 def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
@@ -250,14 +243,11 @@ def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_
     monkeypatch.setattr(policy_writing, "_table_arrays", less)
     out = write(tmp_path / "policy", leduc)
     assert "sums to 6553" in verify_policy(out)[0]
-    with pytest.raises(OSError, match="sums to 6553"):
-        Policy.open(out)
+    refused("sums to 6553", Policy.open, out, error=OSError)
     bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
     policy = Policy.open(out, check=False)
-    with pytest.raises(OSError, match="street 0, player 0 is damaged"):
-        policy.probabilities(0, bucket)
-    with pytest.raises(OSError, match="sums to 6553"):
-        policy.strategy()
+    refused("street 0, player 0 is damaged", policy.probabilities, 0, bucket, error=OSError)
+    refused("sums to 6553", policy.strategy, error=OSError)
 
 
 def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
@@ -265,17 +255,14 @@ def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
     path = out / "weight_street1_player0.npy"
     data = path.read_bytes()
     path.write_bytes(data[:-4])
-    with pytest.raises(OSError, match=f"{path.name} has {len(data) - 4} bytes; the manifest states {len(data)}"):
-        Policy.open(out)
+    refused(f"{path.name} has {len(data) - 4} bytes; the manifest states {len(data)}", Policy.open, out, error=OSError)
     path.unlink()
-    with pytest.raises(FileNotFoundError, match=f"{path.name} is missing"):
-        Policy.open(out)
+    refused(f"{path.name} is missing", Policy.open, out, error=FileNotFoundError)
     assert verify_policy(out) == [f"{out}: {path.name} is missing"]
     path.write_bytes(data)
     (out / "notes.txt").write_text("mine")
     assert verify_policy(out) == [f"{out}: notes.txt is not in meta.json"]
-    with pytest.raises(FileNotFoundError, match="is not a policy"):
-        Policy.open(tmp_path)
+    refused("is not a policy", Policy.open, tmp_path, error=FileNotFoundError)
 
 
 def test_another_version_is_refused_with_both(leduc, tmp_path):
@@ -283,12 +270,10 @@ def test_another_version_is_refused_with_both(leduc, tmp_path):
     meta = read_manifest(out / "meta.json", "policy", 2)
     fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
     write_manifest(out / "meta.json", "policy", 3, fields)
-    with pytest.raises(ValueError, match=r"format_version 3 .* format_version 1, 2"):
-        Policy.open(out)
+    refused(r"format_version 3 .* format_version 1, 2", Policy.open, out)
     del fields["blocks"]
     write_manifest(out / "meta.json", "policy", 2, fields)
-    with pytest.raises(ValueError, match="not a policy that can be read"):
-        Policy.open(out)
+    refused("not a policy that can be read", Policy.open, out)
 
 
 # Where it is written --------------------------------------------------------------------------------------------------
@@ -308,8 +293,7 @@ def test_only_a_policy_is_replaced(leduc, tmp_path):
     (mine / "thesis.txt").write_text("years")
     (tmp_path / "link").symlink_to(out)
     for taken in (mine, mine / "thesis.txt", tmp_path / "link"):
-        with pytest.raises(FileExistsError, match="choose another name"):
-            write(taken, leduc)
+        refused("choose another name", write, taken, leduc, error=FileExistsError)
     assert (mine / "thesis.txt").read_text() == "years"
     assert verify_policy(out) == []
 
@@ -326,8 +310,7 @@ def test_failure_leaves_the_old_policy_whole(leduc, tmp_path, monkeypatch, step)
         return real(path, data)
 
     monkeypatch.setattr(durable, "write_file", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        write(out, leduc, provenance={"checkpoint": 4})
+    refused("No space left", write, out, leduc, provenance={"checkpoint": 4}, error=OSError)
     assert verify_policy(out) == []
     assert Policy.open(out).meta["provenance"] == {"checkpoint": 3}
     assert [path.name for path in tmp_path.iterdir()] == ["policy"]
@@ -345,10 +328,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(leduc, tmp_path
         (negative, "negative weight"),
         (skewed, "sum to 1"),
     ):
-        with pytest.raises(ValueError, match=text):
-            write(tmp_path / "p", (game, bad))
-    with pytest.raises(ValueError, match="not one of uint8, uint16"):
-        write(tmp_path / "p", leduc, quantise="uint32")
-    with pytest.raises(ValueError, match="provenance cannot be written"):
-        write(tmp_path / "p", leduc, provenance={"loss": float("nan")})
+        refused(text, write, tmp_path / "p", (game, bad))
+    refused("not one of uint8, uint16", write, tmp_path / "p", leduc, quantise="uint32")
+    refused("provenance cannot be written", write, tmp_path / "p", leduc, provenance={"loss": float("nan")})
     assert list(tmp_path.iterdir()) == []

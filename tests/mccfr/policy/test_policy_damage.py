@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from policies import sign, write_random
+from refusals import refused
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
@@ -91,8 +92,7 @@ def test_swapped_tables_of_two_exports_are_found(tmp_path, slot_abstractions):
     one, other = (write_random(tmp_path / str(seed), LeducGame(), slot_abstractions[1], seed) for seed in (0, 1))
     name = "probability_street1_player0.npy"
     shutil.copy(other / name, one / name)
-    with pytest.raises(OSError, match=f"{name} has checksum"):
-        Policy.open(one)
+    refused(f"{name} has checksum", Policy.open, one, error=OSError)
 
 
 def test_files_that_are_links_are_refused(policy, tmp_path):
@@ -100,10 +100,8 @@ def test_files_that_are_links_are_refused(policy, tmp_path):
     for path in sorted(out.iterdir()):
         path.rename(tmp_path / path.name)
         path.symlink_to(tmp_path / path.name)
-        with pytest.raises(OSError, match=f"{path.name} is a symbolic link"):
-            Policy.open(out)
-        with pytest.raises(OSError, match=f"{path.name} is a symbolic link"):
-            Policy.open(out, check=False)
+        refused(f"{path.name} is a symbolic link", Policy.open, out, error=OSError)
+        refused(f"{path.name} is a symbolic link", Policy.open, out, check=False, error=OSError)
         assert f"{path.name} is a symbolic link" in verify_policy(out)[0]
         path.unlink()
         (tmp_path / path.name).rename(path)

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import RUNS
 from policies import sign, write_random
+from refusals import refused
 from small_games import BLINDS, TURN
 
 from abstraction.boards import board_classes, canonical_boards, used_slots
@@ -168,10 +169,7 @@ def test_wrong_marks_are_found(deck_policy, tmp_path, place):
     table[board, slot] = 255 if place == "a used slot" else 0
     np.save(out / "deck_buckets_street1.npy", table)
     sign(out)
-    with pytest.raises(
-        ValueError, match=r"deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand"
-    ):
-        Policy.open(out)
+    refused(r"deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand", Policy.open, out)
     assert "deck_buckets_street1.npy" in verify_policy(out)[0]
 
 
@@ -214,14 +212,12 @@ def test_look_ups_find_a_flipped_bit_in_any_large_table(deck_policy, tmp_path):
         data = path.read_bytes()
         flip(path, 128 + (len(data) - 128) * (number % 5) // 5)
         policy = Policy.open(out, check=False)
-        with pytest.raises(OSError, match=f"{name}: the rows from [0-9]+ on have checksum"):
-            look_up_all(policy)
+        refused(f"{name}: the rows from [0-9]+ on have checksum", look_up_all, policy, error=OSError)
         path.write_bytes(data)
     look_up_all(Policy.open(out, check=False))
     flip(out / "deck_location_3.npy", 128 + 4 * 5)  # the rank of a board that is dealt below
     deck = Policy.open(out, check=False).game.cards
-    with pytest.raises(OSError, match=r"deck_location_3.npy: the rows from 0 on"):
-        deck.bucket_row(1, 0, [0, 2, 4])
+    refused(r"deck_location_3.npy: the rows from 0 on", deck.bucket_row, 1, 0, [0, 2, 4], error=OSError)
 
 
 def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
@@ -237,10 +233,8 @@ def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
     policy.probabilities(node, 0)
     policy.probabilities(node, 2)
     for _ in range(2):
-        with pytest.raises(OSError, match=f"{name}: the rows from 1 on have checksum"):
-            policy.probabilities(node, 1)
-    with pytest.raises(OSError, match=f"{name}: the rows from 1 on have checksum"):
-        policy.strategy()
+        refused(f"{name}: the rows from 1 on have checksum", policy.probabilities, node, 1, error=OSError)
+    refused(f"{name}: the rows from 1 on have checksum", policy.strategy, error=OSError)
 
 
 def test_each_piece_is_compared_once(tmp_path, monkeypatch):

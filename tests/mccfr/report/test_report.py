@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, refusal
 from places import ROOT, RUNS
+from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
@@ -196,8 +197,7 @@ def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions, tables_rea
     later = {key: view for key, view in views.items() if view["board"]}
     data = {"scale": SCALE, "names": list(cards.names), "views": later, "hands": hand_lists(cards)}
     check_against_query(data | {"boards": [{"name": board.name} for board in cards.boards]}, source)
-    with pytest.raises(ValueError, match="boards of holdem have 0, 3, 4, 5"):
-        shown_cards(game, ["Qs7h"], 6)
+    refused("boards of holdem have 0, 3, 4, 5", shown_cards, game, ["Qs7h"], 6)
 
 
 def test_reach_is_the_range_times_what_was_played():
@@ -237,8 +237,8 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
     code, _, err = call(capsys, "report", kuhn.directory, out, *small)  # replaces the earlier one
     assert code == 0 and "wrote" in err and out.exists()
     (tmp_path / "mine.html").write_text("<p>mine</p>")
-    code, _, err = call(capsys, "report", kuhn.directory, tmp_path / "mine.html")
-    assert code == 2 and "not an earlier output" in err and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
+    told = refusal(capsys, "report", kuhn.directory, tmp_path / "mine.html")
+    assert "not an earlier output" in told and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
     assert call(capsys, "report", tmp_path, tmp_path / "new.html").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--checkpoint", "9").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--board", "AsKs").status == 2
@@ -248,8 +248,7 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
 
 def test_games_without_cards_are_refused():
     game = build_game(MatrixGame(payoffs=((1, -1), (-1, 1))), ROOT)
-    with pytest.raises(ValueError, match="matrix has no cards beside its tree"):
-        shown_cards(game, [], 1)
+    refused("matrix has no cards beside its tree", shown_cards, game, [], 1)
 
 
 def test_curves_have_one_opponent():

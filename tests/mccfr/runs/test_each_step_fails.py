@@ -19,9 +19,9 @@ from machines import stratified_run
 from places import ROOT
 from policies import write_random
 from sessions import NO_EVALUATION, go, make
+from small_games import small_recipe
 
 from abstraction.build import Builder
-from abstraction.recipe import Recipe, load_recipe
 from mccfr.cluster.session import train_alone
 from mccfr.config.file import to_document
 from mccfr.config.games import KuhnGame, LeducGame
@@ -220,13 +220,13 @@ class AnAbstraction:
     """A small one, both streets."""
 
     def before(self, folder):
-        (folder / "small.toml").write_text(RECIPE)
+        small_recipe(folder / "small.toml")
 
     def write(self, folder):
-        Builder(recipe(folder), folder / "built", keep_seconds=0).build()
+        Builder(small_recipe(folder / "small.toml"), folder / "built", keep_seconds=0).build()
 
     def check(self, folder, done):
-        Builder(recipe(folder), folder / "built").build()
+        Builder(small_recipe(folder / "small.toml"), folder / "built").build()
         assert problems_of(folder / "built") == []
         assert not list((folder / "built").rglob(".tmp-*"))
 
@@ -300,22 +300,8 @@ class AReport:
         assert "mccfr report" in (folder / "out.html").read_text() and alone(folder, "out.html", "run")
 
 
-RECIPE = """
-[deck]
-ranks = 4
-suits = 2
-hole_cards = 1
-board_cards = [0, 1]
-[flop]
-features = "ehs"
-buckets = 3
-"""
 LEDUC = LeducGame(merge_suits=True)
 CRASHED = "crashed"
-
-
-def recipe(folder) -> Recipe:
-    return load_recipe(folder / "small.toml")
 
 
 def networks():

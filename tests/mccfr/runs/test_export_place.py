@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from archives import unpack
-from commands import call
+from commands import call, refusal
+from refusals import refused
 from sessions import go, make
 
 import mccfr
@@ -79,8 +80,7 @@ def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
         assert call(capsys, "solve", file, "--run", run, "--replace").status == 0
     before, journal = held(Path("policy")), Path("one/journal.jsonl").read_bytes()
     for ask in (("resume", "one"), ("solve", file, "--run", "one")):
-        ended = call(capsys, *ask, "--iterations", 9)
-        assert ended.status == 2 and "another run" in ended.err
+        assert "another run" in refusal(capsys, *ask, "--iterations", 9)
         assert held(Path("policy")) == before and Path("one/journal.jsonl").read_bytes() == journal
     assert call(capsys, "resume", "two", "--iterations", 9).status == 0  # its own
     assert call(capsys, "resume", "one", "--iterations", 9, "--replace").status == 0
@@ -89,8 +89,7 @@ def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
 
 def test_something_else_at_the_place_is_found_before_training(capsys):
     Path("letter").write_text("dear")
-    ended = call(capsys, "solve", config('out = "letter"\n'), "--run", "one", "--replace")
-    assert ended.status == 2 and "not an earlier output" in ended.err
+    assert "not an earlier output" in refusal(capsys, "solve", config('out = "letter"\n'), "--run", "one", "--replace")
     assert not Path("one").exists() and Path("letter").read_text() == "dear"
 
 
@@ -172,29 +171,24 @@ def test_an_old_run_without_an_id_has_one_all_the_same(here):
     first = json.loads(lines[0]) | {"unix_seconds": 1.5}
     Path("twin/journal.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
     twin = open_run(Path("twin"))
-    with pytest.raises(FileExistsError, match="another run"):
-        export_run(twin, twin.build_game(), Path("policy"))
+    refused("another run", export_run, twin, twin.build_game(), Path("policy"), error=FileExistsError)
 
 
 def test_python_keeps_the_same_rule():
     one = mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="one")
-    with pytest.raises(FileExistsError, match="another run"):
-        mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="two")
+    refused("another run", mccfr.solve, {**DOCUMENT, "export": {"out": "policy"}}, run="two", error=FileExistsError)
     assert not Path("two").exists()
     two = mccfr.solve(DOCUMENT, run="two")
-    with pytest.raises(FileExistsError, match="replace=True"):
-        two.export("policy")
+    refused("replace=True", two.export, "policy", error=FileExistsError)
     assert one.export("policy") == two.export("policy", replace=True)
-    with pytest.raises(FileExistsError, match="another run"):
-        mccfr.resume(one, iterations=9)
+    refused("another run", mccfr.resume, one, iterations=9, error=FileExistsError)
     assert mccfr.resume(one, iterations=9, replace=True).status()["iterations"] == 9
     solvers = [mccfr.solver(mccfr.game("kuhn"), "cfr") for _ in range(2)]
     for solver in solvers:
         solver.run(iterations=1)
     for _ in range(2):
         solvers[0].save("saved")
-    with pytest.raises(FileExistsError, match="another run"):
-        solvers[1].save("saved")
+    refused("another run", solvers[1].save, "saved", error=FileExistsError)
     solvers[1].save("saved", replace=True)
 
 

@@ -6,13 +6,13 @@ Shows:
   test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands)
 """
 
-import json
 import tomllib
 
 import numpy as np
 import pytest
-from commands import call
+from commands import answer, call, refusal
 from places import ROOT
+from refusals import refused
 
 from mccfr.cards.deals import new_deals
 from mccfr.config.file import config_from
@@ -229,7 +229,7 @@ def leduc(tmp_path):
 
 
 def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
-    plan = json.loads(call(capsys, "plan", leduc, "--json")[1])
+    plan = answer(capsys, "plan", leduc)
     assert plan["disk_bytes"] == 5 * plan["checkpoint_bytes"]
     real, free = space.free_bytes, [plan["disk_bytes"] - 1]
     monkeypatch.setattr(space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
@@ -243,8 +243,7 @@ def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc,
     # What is saved already is not needed again: one checkpoint of five is there.
     assert call(capsys, "resume", tmp_path / "deep" / "run")[0] == 0
     free[0] = plan["checkpoint_bytes"]
-    code, _, err = call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000)
-    assert code == 2 and f"{free[0]:,} bytes free" in err
+    assert f"{free[0]:,} bytes free" in refusal(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000)
     assert call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000, "--force")[0] == 0
 
 
@@ -265,8 +264,7 @@ def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, 
     )
     monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 10**9)
     before = sorted(tmp_path.rglob("*"))
-    code, _, err = call(capsys, "solve", config, "--run", tmp_path / "run")
-    assert code == 2 and "1 GB of memory are available" in err
+    assert "1 GB of memory are available" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -288,8 +286,7 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
     with pytest.raises(ValueError, match=r"is not built yet, and --measure trains: build it with mccfr abstraction"):
         make_plan(config_from(document, "test"), ROOT, seconds=0.1)
     document["game"] = {"name": "goofspiel", "cards": 3}
-    with pytest.raises(ValueError, match="has no small deck"):
-        make_plan(config_from(document, "test"), ROOT)
+    refused("has no small deck", make_plan, config_from(document, "test"), ROOT)
 
 
 def test_a_plan_refuses_evaluations_that_solve_refuses():
@@ -297,5 +294,4 @@ def test_a_plan_refuses_evaluations_that_solve_refuses():
     document["abstraction"] = {"path": "not built", "recipe": str(ROOT / "runs" / "abstractions" / "quick.toml")}
     assert make_plan(config_from(document, "test"), ROOT)["game"] == "holdem"
     document["evaluation"] = {"methods": ["exact"], "at_end": True}
-    with pytest.raises(ValueError, match="exact"):
-        make_plan(config_from(document, "test"), ROOT)
+    refused("exact", make_plan, config_from(document, "test"), ROOT)

@@ -1,6 +1,7 @@
 """What neither an algorithm nor a pool can train: each refusal is a sentence that names the key and what is allowed."""
 
 import pytest
+from refusals import refused
 
 from mccfr.config.file import config_from
 from mccfr.runs.session.plan import make_plan
@@ -22,5 +23,4 @@ def test_what_cannot_be_trained_is_read_and_refused_in_a_sentence(given, allowed
     config = config_from({"game": {"name": "leduc"}, **document}, "test")
     found = training_problem(config)
     assert found.startswith(f"{given} is not allowed: it must be ") and allowed in found
-    with pytest.raises(ValueError, match="is not allowed"):
-        make_plan(config, tmp_path)
+    refused("is not allowed", make_plan, config, tmp_path)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, refusal
+from refusals import refused
 from sessions import OUTCOME, go, make
 
 from mccfr.policy import Policy, verify_policy
@@ -40,18 +41,15 @@ def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
     assert first.meta["provenance"]["iterations"] == 500
     assert evaluate_target(first.path, "exact", None)["iterations"] == 500
     assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
-    with pytest.raises(ValueError, match="has no checkpoint 7; it has 1, 2"):
-        export_run(run, game, tmp_path / "q", ExportOptions(number=7))
+    refused("has no checkpoint 7; it has 1, 2", export_run, run, game, tmp_path / "q", ExportOptions(number=7))
 
 
 def test_checkpoints_of_another_run_are_refused(tmp_path):
     run, other = make(tmp_path / "run"), make(tmp_path / "other", OUTCOME)
-    with pytest.raises(ValueError, match="has no checkpoint yet"):
-        find_checkpoint(run, None)
+    refused("has no checkpoint yet", find_checkpoint, run, None)
     go(other, iterations=100)
     shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
-    with pytest.raises(ValueError, match="belongs to the run"):
-        find_checkpoint(run, None)
+    refused("belongs to the run", find_checkpoint, run, None)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -128,8 +126,7 @@ def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
     ],
 )
 def test_what_would_be_passed_over_is_refused(leduc_runs, target, options, words, capsys):
-    told = call(capsys, "evaluate", leduc_runs[target], *options)
-    assert told.status == 2 and words in told.err and len(told.err.splitlines()) == 1
+    assert words in refusal(capsys, "evaluate", leduc_runs[target], *options)
 
 
 def test_an_opponent_in_a_run_for_a_checkpoint_of_a_policy_is_refused(leduc_runs):

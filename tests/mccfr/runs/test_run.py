@@ -28,6 +28,7 @@ from archives import unpack
 from commands import call
 from manifests import forge
 from places import ROOT
+from refusals import refused
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, wait_for
 
 from mccfr.config.file import config_from
@@ -425,8 +426,7 @@ def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
     run = make(tmp_path / "run")
     text = (run.directory / "config.toml").read_text()
     (run.directory / "config.toml").write_text(text.replace("seed = 5", "seed = 6"))
-    with pytest.raises(ValueError, match="was changed"):
-        open_run(run.directory)
+    refused("was changed", open_run, run.directory)
     assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"
 
 
@@ -437,8 +437,7 @@ def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
         path = run.path(name)
         path.rename(tmp_path / name)
         path.symlink_to(tmp_path / name)
-        with pytest.raises(ValueError, match=f"{name} is a symbolic link"):
-            open_run(run.directory)
+        refused(f"{name} is a symbolic link", open_run, run.directory)
         assert "is a symbolic link" in problems_of(run.directory)[0]
         path.unlink()
         (tmp_path / name).rename(path)
@@ -476,5 +475,4 @@ def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name
         lambda: evaluate_target(run.directory, "exact"),
         lambda: run_status(run),
     ):
-        with pytest.raises(ValueError, match=r"state\.json"):
-            use()
+        refused(r"state\.json", use)

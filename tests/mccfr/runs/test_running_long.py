@@ -1,13 +1,12 @@
 """Long runs: trends, lost updates, checkpoints while workers train, many resumes."""
 
-import json
 import time
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import sessions
-from commands import call
+from commands import answer, call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run
 
 from mccfr.rng import new_stream, next_word
@@ -202,7 +201,7 @@ def test_status_shows_the_trend(tmp_path, capsys):
     assert status["trend_checkpoint"] == status["checkpoint"] == 2
     text = call(capsys, "status", run.directory).out
     assert "never seen" in text and "lost" in text and "change" in text
-    assert json.loads(call(capsys, "status", run.directory, "--json").out) == status
+    assert answer(capsys, "status", run.directory) == status
 
 
 def test_recent_speed_is_that_of_the_last_minutes():

@@ -6,6 +6,7 @@ import re
 import pytest
 from click.testing import CliRunner
 from commands import call
+from refusals import refused
 from sessions import go, make
 
 from mccfr.cli import cli
@@ -75,8 +76,7 @@ def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tm
             assert result.exit_code == 0
             assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == expected
     assert result.exit_code == 2
-    with pytest.raises(ValueError, match=r"no checkpoint that is still there .* measured by abstract"):
-        best_checkpoint(run, "abstract")
+    refused(r"no checkpoint that is still there .* measured by abstract", best_checkpoint, run, "abstract")
 
 
 def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_best(tmp_path, capsys):
@@ -104,8 +104,8 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_bes
     assert f"on other deals than it was chosen by: exploitability at least {again['value_chips']:.5g} chips" in err
     for wrong in ('best = "sampled"', 'best = "abstract"'):
         config.write_text(f"{text}[export]\n{wrong}\n")
-        refused = call(capsys, "solve", config, "--run", tmp_path / "new")
-        assert refused.status == 2 and "name it in evaluation.methods" in refused.err
+        found = call(capsys, "solve", config, "--run", tmp_path / "new")
+        assert found.status == 2 and "name it in evaluation.methods" in found.err
 
 
 def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):
@@ -164,20 +164,17 @@ def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
     ],
 )
 def test_bad_tables_are_one_sentence(table, message):
-    with pytest.raises(ValueError, match=message):
-        config_from({"game": {"name": "leduc"}, "evaluation": table}, "here")
+    refused(message, config_from, {"game": {"name": "leduc"}, "evaluation": table}, "here")
 
 
 def test_a_setting_that_is_none_is_refused_before_training(tmp_path):
     run = make(tmp_path / "run", evaluation=POINTS | {"setting": "5"})
-    with pytest.raises(ValueError, match="setting = '5' is not allowed"):
-        check_evaluation(run.config.evaluation, run.build_game())
+    refused("setting = '5' is not allowed", check_evaluation, run.config.evaluation, run.build_game())
 
 
 def test_a_street_that_the_game_has_not_is_refused_before_training(tmp_path):
     run = make(tmp_path / "run", evaluation=POINTS | {"from": "river"})
-    with pytest.raises(ValueError, match="leduc has no street 'river': it has 0, 1"):
-        check_evaluation(run.config.evaluation, run.build_game())
+    refused("leduc has no street 'river': it has 0, 1", check_evaluation, run.config.evaluation, run.build_game())
 
 
 @pytest.mark.parametrize("street", [None, "1"])

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import call
+from refusals import refused
 from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
@@ -65,8 +66,7 @@ def test_one_digest_for_every_number_of_workers_and_after_a_loss(tmp_path, whole
         return train(session, pool)
 
     monkeypatch.setattr(run_module.Session, "_train_to_next_event", robbed)
-    with pytest.raises(RuntimeError, match="worker 0 died"):
-        go(run, workers=2, iterations=20_000)
+    refused("worker 0 died", go, run, workers=2, iterations=20_000, error=RuntimeError)
     assert 0 < checkpoints_state(run)["iterations"] < 20_000
     go(run, workers=0, iterations=11_000)
     assert all(one["rng"] != other["rng"] for one, other in pairwise(checkpoints_state(run)["workers"]))
@@ -84,8 +84,7 @@ def test_a_stratified_run_is_evaluated_as_the_game_that_it_is(whole):
 
 def test_strata_are_a_part_of_what_a_run_is(tmp_path, whole):
     ordinary = make(tmp_path / "ordinary", SOLVER, LEDUC_12, iterations=10)
-    with pytest.raises(ValueError, match=r"run.strata = 4 there and None here"):
-        check_same_run(whole, ordinary.config, tmp_path)
+    refused(r"run.strata = 4 there and None here", check_same_run, whole, ordinary.config, tmp_path)
 
 
 def test_plan_says_what_is_shared_and_who_is_idle(tmp_path, capsys):

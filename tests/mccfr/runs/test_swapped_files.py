@@ -6,10 +6,10 @@ import pytest
 from commands import call
 from policies import write_random
 from sessions import NO_EVALUATION, go, make
+from small_games import small_recipe
 from swapping import swaps
 
 from abstraction.build import Builder
-from abstraction.recipe import load_recipe
 from mccfr.config.games import LeducGame
 from mccfr.runs.directory.verification import problems_of
 from storage import checkpoint as checkpoints
@@ -102,20 +102,6 @@ def test_of_another_abstraction(tmp_path):
     """Chunks of equal length whose cells differ: what an abstraction is was the length of its chunks before."""
     places = []
     for name, features in (("ehs", 'features = "ehs"'), ("ochs", 'features = "ochs"\nclusters = 3')):
-        recipe = tmp_path / f"{name}.toml"
-        recipe.write_text(RECIPE.format(features=features))
         places.append(tmp_path / name)
-        Builder(load_recipe(recipe), places[-1]).build()
+        Builder(small_recipe(tmp_path / f"{name}.toml", 6, features, 4), places[-1]).build()
     assert_found(*places, least=2, free={"times.jsonl", "journal.jsonl"})
-
-
-RECIPE = """
-[deck]
-ranks = 6
-suits = 2
-hole_cards = 1
-board_cards = [0, 1]
-[flop]
-{features}
-buckets = 4
-"""

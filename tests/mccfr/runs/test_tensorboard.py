@@ -4,7 +4,7 @@ import struct
 
 import crc32c
 import pytest
-from commands import call
+from commands import call, refusal
 from sessions import go, make
 
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
@@ -92,5 +92,5 @@ def test_what_is_new_is_added_and_a_run_that_went_back_is_written_anew(run, tmp_
 
 
 def test_what_holds_no_run_is_refused(tmp_path, capsys):
-    ended = call(capsys, "tensorboard", tmp_path, tmp_path / "out")
-    assert ended.status == 2 and "there is none in it" in ended.err and not (tmp_path / "out").exists()
+    told = refusal(capsys, "tensorboard", tmp_path, tmp_path / "out")
+    assert "there is none in it" in told and not (tmp_path / "out").exists()

@@ -19,6 +19,7 @@ import pytest
 import sessions
 from commands import call, command
 from places import ROOT
+from refusals import refused
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, wait_for
 
 from mccfr.cli.progress import PlainReporter
@@ -262,8 +263,7 @@ def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, 
 
     monkeypatch.setattr(pool_module.ProcessPool, "_find_dead", robbed)
     run = make(tmp_path / "run", workers=1)
-    with pytest.raises(RuntimeError, match=f"signal 9.*for want of memory.*{said}|{said}.*for want of memory"):
-        go(run)
+    refused(f"signal 9.*for want of memory.*{said}|{said}.*for want of memory", go, run, error=RuntimeError)
 
 
 # --- full disks ---

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 import pytest
 from commands import call
+from refusals import refused
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wait_for
 from stratified import LEDUC_12
 
@@ -142,8 +143,7 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
     half = copied.path("blocks") / "0001" / ".tmp-000099-0123abcd"
     half.mkdir()
     (half / "state.json").write_text("{")
-    with pytest.raises(OSError, match="checksum"):
-        content(copied)
+    refused("checksum", content, copied, error=OSError)
     assert "checksum" in "".join(problems_of(copied.directory))
     listener = Listener()
     go(copied, listener)
@@ -181,8 +181,7 @@ def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch
         return commit(root, number, *args, **options)
 
     monkeypatch.setattr(blocks.checkpoint_writer, "commit", fills)
-    with pytest.raises(RuntimeError, match=r"Input/output error: what was trained .* mccfr resume"):
-        go(run)
+    refused(r"Input/output error: what was trained .* mccfr resume", go, run, error=RuntimeError)
     assert sum("no room for a block" in text for text in caplog.messages) == 3
     go(run)
     assert_same(run, memory)
@@ -202,8 +201,7 @@ def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch)
 
 def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
     for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
-        with pytest.raises(ValueError, match=words):
-            check_same_run(memory, turned(tmp_path / words[:6], **settings).config, tmp_path)
+        refused(words, check_same_run, memory, turned(tmp_path / words[:6], **settings).config, tmp_path)
 
 
 def configured(resident="1GB", **run):

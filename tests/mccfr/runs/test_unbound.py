@@ -5,18 +5,18 @@ blocks, out of core), an abstraction of a small deck with a run on it, a policy 
 """
 
 import shutil
-from pathlib import Path
 
 import msgspec
 import pytest
 from archives import unpack
 from manifests import forge
+from refusals import refused
 from sessions import Listener
+from small_games import small_recipe
 from swapping import swaps
 
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
-from abstraction.recipe import load_recipe
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
@@ -106,11 +106,9 @@ def test_it_goes_on_and_binds_from_then_on(unbound, tmp_path, name):
 def test_an_abstraction_is_its_cells_whoever_has_built_it(unbound, tmp_path):
     """Old and new stages of one recipe have other manifests, and are the same abstraction; with other cells another."""
     old, places = Abstraction(unbound / "abstraction"), []
-    recipe = Path(tmp_path / "small.toml")
     for buckets in (3, 2):
-        recipe.write_text(RECIPE.format(buckets=buckets))
         places.append(tmp_path / str(buckets))
-        Builder(load_recipe(recipe), places[-1]).build()
+        Builder(small_recipe(tmp_path / "small.toml", buckets=buckets), places[-1]).build()
     same, other = map(Abstraction, places)
     assert same.content_hashes() == old.content_hashes()
     assert same.manifest_hashes() != old.manifest_hashes()
@@ -123,22 +121,8 @@ def test_an_abstraction_is_its_cells_whoever_has_built_it(unbound, tmp_path):
         rundir.open_run(unbound / "bucketed", places[0])  # the old hash cannot be had of other manifests
 
 
-RECIPE = """
-[deck]
-ranks = 4
-suits = 2
-hole_cards = 1
-board_cards = [0, 1]
-[flop]
-features = "ehs"
-buckets = {buckets}
-"""
-
-
 def test_a_stage_that_states_other_cells_is_damaged(tmp_path):
-    recipe = tmp_path / "small.toml"
-    recipe.write_text(RECIPE.format(buckets=3))
-    Builder(load_recipe(recipe), tmp_path / "built").build()
+    Builder(small_recipe(tmp_path / "small.toml"), tmp_path / "built").build()
     assert problems_of(tmp_path / "built") == []
     stage = tmp_path / "built/flop/000000"
     state = (stage / "state.json").read_text()
@@ -146,5 +130,4 @@ def test_a_stage_that_states_other_cells_is_damaged(tmp_path):
     (stage / "state.json").write_text(state.replace(first, first[::-1]))
     forge(stage)
     assert "holds other cells than state.json states" in problems_of(tmp_path / "built")[0]
-    with pytest.raises(ValueError, match="holds other cells"):
-        Abstraction(tmp_path / "built").table("flop")
+    refused("holds other cells", Abstraction(tmp_path / "built").table, "flop")

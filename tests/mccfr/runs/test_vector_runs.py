@@ -1,9 +1,7 @@
 """Full-width CFR and public chance sampling as ordinary runs: stop, resume, export, query, bad settings."""
 
-import json
-
 import pytest
-from commands import command
+from commands import answer, command
 from places import RUNS
 
 from mccfr.config.file import config_from, ignored_keys
@@ -114,7 +112,5 @@ def test_settings_that_are_rarely_meant_are_told(tmp_path, capsys):
 
 def test_the_run_says_what_it_is(tmp_path, capsys):
     assert solve(tmp_path, "river", SOLVERS["dcfr"], 3) == 0
-    capsys.readouterr()
-    assert command("status", tmp_path / "run", "--json") == 0
-    status = json.loads(capsys.readouterr().out)
+    status = answer(capsys, "status", tmp_path / "run")
     assert status["iterations"] == 3 and status["state"] == "finished" and status["nodes_touched"] > 0

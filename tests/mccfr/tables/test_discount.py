@@ -64,7 +64,7 @@ def apply_updates(tables, updates, deltas, discount, rng):
 def record_updates(game, period_nodes, nodes):
     """The updates of an undiscounted run, iteration by iteration: rows [E, 3], deltas [E, A] and periods [E]."""
     wide = {"regret_dtype": "float64", "sum_dtype": "float64"}
-    trainer = Trainer(game, schedule=Schedule("none", period_nodes), batch=1, **wide)
+    trainer = Trainer(game, schedule=Schedule("none", period_nodes), **wide)
     cells, known = np.full(len(trainer.arrays.regret), -1), []
     for block, slots, _ in rows(game):
         for bucket in range(int(game.buckets[block])):
@@ -103,11 +103,10 @@ def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, sc
     eager = [EagerSweep(LEDUC, spec=schedule, regret_dtype=t, sum_dtype=t) for t in ("float32", "float64")]
     for period in range(1, periods[-1] + 1):
         here, nodes = periods == period, (period - 1) * schedule.period_nodes
-        run.nodes = nodes
-        run.sweep()
+        run.sweep_at(nodes)
         apply_updates(run.arrays, updates[here], deltas[here], schedule.at(nodes), run.rng)
         for twin in eager:
-            twin.nodes = nodes
+            twin.state.nodes = nodes
             twin.after_call()
             apply_updates(twin.arrays, updates[here], deltas[here], Schedule().at(0), twin.rng)
     assert periods[-1] >= 100
@@ -120,7 +119,7 @@ def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, sc
 def test_five_thousand_periods_stay_finite_and_right(beta):
     schedule = Schedule("dcfr", 100, beta=beta)
     trainer = Trainer(LEDUC, schedule=schedule).train(nodes=500_100)
-    assert trainer.ends >= 4_999
+    assert trainer.state.ends >= 4_999
     for kind, table in trainer.tables.items():
         assert np.all(np.isfinite(table)), kind
     errors = against_eager(LEDUC, schedule, 500_100)

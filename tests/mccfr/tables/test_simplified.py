@@ -9,8 +9,9 @@ Shows:
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, refusal
 from policies import document, write_random
+from refusals import refused
 from small_games import game_of
 from strategies import partly_reached_strategy, random_strategy
 
@@ -91,8 +92,7 @@ def test_nothing_asked_for_is_nothing_done():
     game = game_of("kuhn")
     strategy = partly_reached_strategy(game)
     assert simplified(game, strategy) is strategy
-    with pytest.raises(ValueError, match="threshold = 2: it must be between 0 and 1"):
-        simplified(game, strategy, threshold=2)
+    refused("threshold = 2: it must be between 0 and 1", simplified, game, strategy, threshold=2)
 
 
 def test_an_export_says_what_it_costs(capsys, tmp_path):
@@ -116,9 +116,9 @@ def test_an_export_says_what_it_costs(capsys, tmp_path):
     assert call(capsys, "export", run, tmp_path / "valued", "--values").status == 0
     valued = Policy.open(tmp_path / "valued")
     assert valued.meta["values"]["bound"] == "exact" and valued.values(0, 1).shape == (3,)
-    ended = call(capsys, "export", run, tmp_path / "rows.csv", "--format", "csv", "--values")
-    assert ended.status == 2 and "csv has no place for values: export a policy" in ended.err
-    ended = call(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--values")
-    assert ended.status == 2 and "zarr has no place for values: export a policy" in ended.err
-    ended = call(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--purify")
-    assert ended.status == 2 and "zarr holds the run's tables as they are" in ended.err
+    told = refusal(capsys, "export", run, tmp_path / "rows.csv", "--format", "csv", "--values")
+    assert "csv has no place for values: export a policy" in told
+    told = refusal(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--values")
+    assert "zarr has no place for values: export a policy" in told
+    told = refusal(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--purify")
+    assert "zarr holds the run's tables as they are" in told

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC, with_chance_in_tree
 from naive import check_order
+from refusals import refused
 
 from mccfr.config.games import Menu, PokerGame
 from mccfr.games import betting
@@ -69,8 +70,7 @@ def test_every_action_has_its_node_and_every_chance_is_flagged():
 
 def test_a_tree_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(betting, "MAX_NODES", 3_361)
-    with pytest.raises(ValueError, match=r"at least 3,36\d nodes; 3,361 are allowed: lower raises"):
-        holdem_tree(PERFT["S"][0])
+    refused(r"at least 3,36\d nodes; 3,361 are allowed: lower raises", holdem_tree, PERFT["S"][0])
     monkeypatch.setattr(betting, "MAX_NODES", 3_362)
     assert holdem_tree(PERFT["S"][0]).nodes == 3_362
 
@@ -99,8 +99,7 @@ def test_records_are_in_order_and_rows_tile_the_tables(tree):
 def test_records_out_of_order_are_refused():
     parent = KUHN.tree.parent.copy()
     parent[3] = 2
-    with pytest.raises(ValueError, match="out of order"):
-        check_order(replace(KUHN.tree, parent=parent))
+    refused("out of order", check_order, replace(KUHN.tree, parent=parent))
 
 
 @pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["M2"][0])])
@@ -154,7 +153,6 @@ def refused_trees():
 @pytest.mark.parametrize("message", refused_trees())
 def test_trees_of_another_shape_are_not_packed(message):
     tree = refused_trees()[message]
-    with pytest.raises(ValueError, match=message):
-        pack(tree)
+    refused(message, pack, tree)
     assert not can_pack(tree)
     assert can_pack(KUHN.tree)

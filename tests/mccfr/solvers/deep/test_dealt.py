@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from deep import DEALT_GAMES, DEALT_NETWORKS, trained
+from refusals import refused
 
 from mccfr.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.asked import Asked
@@ -124,8 +125,7 @@ def test_a_network_by_parts_is_the_network(make, reads_all):
 
 
 def test_a_network_that_does_not_come_apart_is_refused():
-    with pytest.raises(ValueError, match="do not meet in a join"):
-        Apart(plain(13, 3, 3, 6), 8)
+    refused("do not meet in a join", Apart, plain(13, 3, 3, 6), 8)
 
 
 @pytest.mark.parametrize("name", DEALT_GAMES)
@@ -171,8 +171,7 @@ def test_classes_of_hands_are_those_of_the_deck():
         assert cards.bucket_row(1, 0, board)[combo] == bucket
         assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
     game = trained("5-flop hold'em").dealt.game
-    with pytest.raises(ValueError, match=r"with 5 board cards has .* cannot be made a table"):
-        hand_classes(game, view(game))
+    refused(r"with 5 board cards has .* cannot be made a table", hand_classes, game, view(game))
 
 
 def test_the_average_as_a_table_is_weighed_by_reach():

@@ -22,6 +22,7 @@ import deep
 import numpy as np
 import pytest
 from mutants import mutant
+from refusals import refused
 
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
@@ -272,16 +273,14 @@ def test_what_cannot_be_listed_is_refused():
     cards = replace(game.cards, bucket=[game.cards.bucket[0] * 0, *game.cards.bucket[1:]])
     assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # a merged hand is still known
     forgetting = replace(game.cards, bucket=[game.cards.bucket[0], game.cards.bucket[1] * 0])
-    with pytest.raises(ValueError, match="perfect recall"):
-        list_infosets(replace(game, cards=forgetting))
+    refused("perfect recall", list_infosets, replace(game, cards=forgetting))
 
 
 def test_a_run_beyond_its_horizon_is_refused():
     config = small_networks(horizon=2)
     cfr = single_deep_cfr.SingleDeepCfr(game_of("kuhn"), config, deep.new_tables(game_of("kuhn"), config))
     cfr.iterate(2)
-    with pytest.raises(ValueError, match="horizon = 2"):
-        cfr.iterate()
+    refused("horizon = 2", cfr.iterate)
 
 
 @pytest.mark.parametrize(("name", "cell"), [("memory/player1/infoset", 144), ("counters/player0", -1)])
@@ -289,8 +288,7 @@ def test_tables_that_no_run_writes_are_refused(name, cell):
     config = deep.options(fit="table")
     tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
     tables[name].flat[0] = cell
-    with pytest.raises(ValueError, match=name):
-        ListedAverages(game_of("leduc"), config, tables, 1)
+    refused(name, ListedAverages, game_of("leduc"), config, tables, 1)
 
 
 def exploitability(config, iterations):

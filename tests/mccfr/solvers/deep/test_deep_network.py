@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from mutants import mutant
 from places import ROOT
+from refusals import refused
 
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
@@ -191,8 +192,7 @@ def test_games_without_cards_are_seen_by_number():
     parameters = net.initial(new_stream(1, 0))
     by_number, by_product = (net.forward(parameters, given)[-1] for given in (inputs.take(rows), one_hot[rows]))
     assert np.abs(by_number - by_product).max() < 1e-6
-    with pytest.raises(ValueError, match="use 'plain'"):
-        make_network(game, infosets, 0, DeepCfrConfig(network="branches"))
+    refused("use 'plain'", make_network, game, infosets, 0, DeepCfrConfig(network="branches"))
 
 
 def test_the_reader_of_the_documents_reads_a_network():

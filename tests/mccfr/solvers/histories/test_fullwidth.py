@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pyspiel
 import pytest
+from refusals import refused
 
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.config.games import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
@@ -174,10 +175,8 @@ def test_lost_recall_is_found():
 
 def test_refusals():
     cards = kuhn(KuhnGame())
-    with pytest.raises(ValueError, match="kuhn deals cards beside its tree"):
-        expected_value(cards, uniform_strategy(cards))
+    refused("kuhn deals cards beside its tree", expected_value, cards, uniform_strategy(cards))
     game = GAMES["goofspiel-4"]
     with pytest.raises(ValueError, match=r"player 0's strategy has the shape \(1, 6\)"):
         best_response_value(game, uniform_strategy(matrix(MatrixGame(payoffs=[[1] * 2] * 6))), 1)
-    with pytest.raises(ValueError, match="player = 2: it must be 0 or 1"):
-        best_response_value(game, uniform_strategy(game), 2)
+    refused("player = 2: it must be 0 or 1", best_response_value, game, uniform_strategy(game), 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from expansion import original_strategy
 from places import DATA
+from refusals import refused
 
 from mccfr.config.file import config_from
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
@@ -279,19 +280,11 @@ def test_matrix_game_of_the_discounting_paper(name):
     assert strategy.probability[1][0] == pytest.approx([0.1 / 1.8, 1.7 / 1.8], abs=within)
 
 
-def test_example_of_a_large_loss():
+@pytest.mark.parametrize(("name", "iterations"), [("lcfr", 970), ("cfr", 471_405), ("cfr+", 471_405)])
+def test_example_of_a_large_loss(name, iterations):
     """Payoffs 0, 1, -1,000,000 (discounting paper, section 3): LCFR plays the second action alone from t = 972 on."""
-    cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-1_000_000]])), variant("lcfr"))
-    cfr.iterate(970)
-    assert cfr.current_strategy().probability[0][0, 1] < 1
-    cfr.iterate(1)
-    assert cfr.current_strategy().probability[0][0, 1] == 1
-
-
-@pytest.mark.parametrize("name", ["cfr", "cfr+"])
-def test_example_of_a_large_loss_without_discounts(name):
     cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-1_000_000]])), variant(name))
-    cfr.iterate(471_405)
+    cfr.iterate(iterations)
     assert cfr.current_strategy().probability[0][0, 1] < 1
     cfr.iterate(1)
     assert cfr.current_strategy().probability[0][0, 1] == 1
@@ -391,14 +384,11 @@ def test_float32_is_near_float64():
 
 def test_unfit_arguments_are_refused():
     game, made = GAMES["kuhn"], variant("cfr")
-    with pytest.raises(ValueError, match="dtype = 'float16': float32 or float64"):
-        HistoryCfr(game, made, "float16")
-    with pytest.raises(ValueError, match="best_response = 'both': one of none, player-0"):
-        HistoryCfr(game, made, best_response="both")
+    refused("dtype = 'float16': float32 or float64", HistoryCfr, game, made, "float16")
+    refused("best_response = 'both': one of none, player-0", HistoryCfr, game, made, best_response="both")
     with pytest.raises(ValueError, match="best_response = 'player-1' with updates = 'simultaneous'"):
         HistoryCfr(game, variant("cfr", updates="simultaneous"), best_response="player-1")
-    with pytest.raises(ValueError, match="kuhn deals cards beside its tree"):
-        HistoryCfr(kuhn(KuhnGame()), made)
+    refused("kuhn deals cards beside its tree", HistoryCfr, kuhn(KuhnGame()), made)
     with pytest.raises(ValueError, match=r"table regret/street0/player0 is absent; float64 of the shape \(12, 1\)"):
         HistoryCfr(game, made, tables={})
 
@@ -413,7 +403,6 @@ def test_configured_best_responses():
         (FullWidthConfig(best_response="zero-reach", pruning="regret-based"), "responses of its own"),
         (FullWidthConfig(best_response="player-0", updates="simultaneous"), "solver.best_response = 'p"),
     ):
-        with pytest.raises(ValueError, match=message):
-            table_specs(game, other)
+        refused(message, table_specs, game, other)
     with pytest.raises(ValueError, match="goes over histories, and kuhn deals cards beside its tree"):
         table_specs(kuhn(KuhnGame()), FullWidthConfig(best_response="zero-reach"))

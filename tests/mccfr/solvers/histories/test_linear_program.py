@@ -2,6 +2,7 @@
 
 import pytest
 from linear_program import solve_linear_program
+from refusals import refused
 
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
@@ -88,5 +89,4 @@ def test_chance_of_unequal_probabilities():
 
 
 def test_a_game_with_cards_beside_its_tree_is_refused():
-    with pytest.raises(ValueError, match="kuhn deals cards beside its tree"):
-        solve_linear_program(kuhn(KuhnGame()))
+    refused("kuhn deals cards beside its tree", solve_linear_program, kuhn(KuhnGame()))

@@ -13,6 +13,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from places import RUNS
+from refusals import refused
 
 from abstraction.cards import card_mask, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -286,5 +287,4 @@ def test_no_working_tables_are_needed(monkeypatch):
 def test_ranges_of_the_callers_are_refused():
     """They might tell apart what shares a row."""
     cfr = VectorCfr(leduc(), variant("dcfr"))
-    with pytest.raises(ValueError, match="only where every hand on every board has its row"):
-        cfr.traverse(0, list(cfr.public.reach))
+    refused("only where every hand on every board has its row", cfr.traverse, 0, list(cfr.public.reach))

@@ -13,12 +13,13 @@ import mutants
 import numpy as np
 import pytest
 from places import ENDGAMES, RUNS
+from refusals import refused
+from small_games import DeckOfClasses
 
 from abstraction.cards import hand_cards
 from abstraction.evaluator import board_strengths
 from mccfr.cards import listed as listed_cards
 from mccfr.cards.deals import card_masks
-from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
@@ -33,7 +34,13 @@ from mccfr.solvers.public.public_chance.sampling import (
     period_nodes,
     table_specs,
 )
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversal
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    new_scratch,
+    sampled_traversal,
+)
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
@@ -92,7 +99,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     most = game.cards.most_hands
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
     rng = options.get("rng", np.ones(4, np.uint64))
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng)
+    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng, new_response())
     nodes = sampled_traversal(trees, work, board, task, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 
@@ -300,16 +307,6 @@ def test_skipped_lines_leave_increments_unbiased():
 # --- boards ---
 
 
-class DeckOfClasses(WholeDeck):
-    """A deck whose buckets come from the sum of a hand's cards: seven a street, other ones on each."""
-
-    def board_buckets(self, board):
-        cards = hand_cards(52, 2).astype(np.int64)
-        rows = np.stack([(cards.sum(1) + street) % 7 for street in range(len(self.board_cards))]).astype(np.int32)
-        rows[:, np.isin(cards, board).any(axis=1)] = -1
-        return rows
-
-
 def deck_game(tree=LEDUC.tree, board_cards=(3, 2)):
     deck = DeckOfClasses(board_cards, np.full((len(board_cards), 2), 7), lambda: [])
     return Game("a game with the whole deck", tree, deck)
@@ -346,12 +343,9 @@ def test_boards_follow_from_seed_worker_and_iteration():
 
 
 def test_boards_that_make_no_sense_are_refused():
-    with pytest.raises(ValueError, match="last_board = 48: it must be from 0 to 47"):
-        from_cards(endgame(TURN).cards, 48)
-    with pytest.raises(ValueError, match="give the number of one"):
-        from_cards(LEDUC.cards, [0, 1, 2, 3, 4])
-    with pytest.raises(ValueError, match="sampled boards need cards"):
-        PublicChanceSampling(goofspiel(GoofspielGame(cards=3)))
+    refused("last_board = 48: it must be from 0 to 47", from_cards, endgame(TURN).cards, 48)
+    refused("give the number of one", from_cards, LEDUC.cards, [0, 1, 2, 3, 4])
+    refused("sampled boards need cards", PublicChanceSampling, goofspiel(GoofspielGame(cards=3)))
 
 
 # --- runs ---
@@ -467,17 +461,14 @@ def test_tables_and_options_that_make_no_sense_are_refused():
     tables = new_tables(table_specs(LEDUC))
     with pytest.raises(ValueError, match="floored runs weight their sums by period"):
         PublicChanceSampling(LEDUC, PublicChanceOptions(Schedule("linear")))
-    with pytest.raises(ValueError, match=r"skip_below = 1\.5"):
-        PublicChanceSampling(LEDUC, PublicChanceOptions(skip_below=1.5))
+    refused(r"skip_below = 1\.5", PublicChanceSampling, LEDUC, PublicChanceOptions(skip_below=1.5))
     for change, problem in (
         (lambda table: None, "is missing"),
         (lambda table: table[:, :-1].copy(), r"float32 \(\d+, \d+\) is needed"),
         (lambda table: table.T.copy().T, "not contiguous"),
     ):
         name = "regret/street1/player0"
-        with pytest.raises(ValueError, match=problem):
-            PublicChanceSampling(LEDUC, tables=tables | {name: change(tables[name])})
-    with pytest.raises(ValueError, match="float32 or float64"):
-        PublicChanceSampling(LEDUC, tables={})
+        refused(problem, PublicChanceSampling, LEDUC, tables=tables | {name: change(tables[name])})
+    refused("float32 or float64", PublicChanceSampling, LEDUC, tables={})
     cells = sum(int(slots * buckets) for slots, buckets in zip(LEDUC.tree.row_slots, LEDUC.buckets, strict=True))
     assert sum(spec.nbytes for spec in table_specs(LEDUC, "float32", "float64")) == cells * (4 + 8)

@@ -12,7 +12,9 @@ import numpy as np
 import pyspiel
 import pytest
 from naive_value import naive_value
+from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
+from refusals import refused
 from strategies import random_strategy
 
 from abstraction.kernels.jit import allocating_njit, njit
@@ -21,10 +23,11 @@ from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.small_deck import small_deck
 from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
-from mccfr.games.game import Game
-from mccfr.solvers.public.best_response import best_response_value, expected_value
+from mccfr.games.game import Game, Rake
+from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, values
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
 from mccfr.solvers.public.sampled_board import from_cards
@@ -38,10 +41,13 @@ from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
     public = public_tree(game)
     assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, None), abs=tolerance)
-    assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
+    if game.rake is None:
+        assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
     for player in range(2):
         best = best_response_value(game, strategy, player, public)
         assert best == pytest.approx(naive_value(game, strategy, player, 0), abs=tolerance)
+        followed = values(game, strategy, (player,), public)[0, FOLLOW]
+        assert followed == pytest.approx(naive_value(game, strategy, player, None), abs=tolerance)
 
 
 def always_call(game: Game) -> Strategy:
@@ -105,6 +111,19 @@ def test_values_equal_the_twin_over_all_pairs(name):
     assert_equals_twin(game, random_strategy(game))
 
 
+@pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])
+def test_values_with_rake_equal_the_twin_over_all_pairs(name):
+    """Folds, showdowns, ties and run-outs, of pots below and above the cap; the two lose the same rake together."""
+    game = replace(SMALL_GAMES[name](), rake=Rake(0.1, 0.7))
+    strategy = random_strategy(game)
+    assert_equals_twin(game, strategy)
+    taken = -values(game, strategy)[:, FOLLOW].sum()
+    assert 0.2 < taken < 0.7
+    found = evaluate_exact(game, strategy)
+    gained = [naive_value(game, strategy, player, 0) - naive_value(game, strategy, player, None) for player in range(2)]
+    assert found.exploitability_chips == pytest.approx(sum(gained) / 2)
+
+
 def few_hands(game: Game, count: int) -> Game:
     """The game with so many hands of each range, weighted at random."""
     reach, generator = game.cards.reach * 0, np.random.default_rng(8)
@@ -130,43 +149,30 @@ def test_a_turn_equals_the_twin_on_few_hands():
 # --- OpenSpiel ---
 
 
-def universal_poker(rounds: int, hole: int, blind: str, first: str, stack: int) -> pyspiel.Game:
-    parameters = {
-        "betting": "nolimit",
-        "bettingAbstraction": "fullgame",
-        "numPlayers": 2,
-        "numRounds": rounds,
-        "blind": blind,
-        "firstPlayer": first,
-        "numSuits": 2,
-        "numRanks": 3,
-        "numHoleCards": hole,
-        "numBoardCards": "0 1" if rounds == 2 else "0",
-        "stack": f"{stack} {stack}",
-    }
-    return pyspiel.load_game("universal_poker", parameters)
+def no_limit(hole: int, board: tuple[int, ...], blind: str, first: str, stack: int) -> pyspiel.Game:
+    return universal_poker(3, 2, hole, board, **NO_LIMIT, blind=blind, firstPlayer=first, stack=f"{stack} {stack}")
 
 
 # Our game, OpenSpiel's, and goldens: betting nodes and infosets.
 OPENSPIEL_GAMES = {
     "kuhn": (KuhnGame(), lambda: pyspiel.load_game("kuhn_poker"), 9, 12),
     "leduc": (LeducGame(), lambda: pyspiel.load_game("leduc_poker"), 85, 936),
-    "antes": (PokerGame(antes=(1, 1), stack=5), lambda: universal_poker(2, 1, "1 1", "1 1", 5), 377, 3648),
+    "antes": (PokerGame(antes=(1, 1), stack=5), lambda: no_limit(1, (0, 1), "1 1", "1 1", 5), 377, 3648),
     "blinds": (
         PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1)),
-        lambda: universal_poker(2, 1, "2 1", "2 1", 7),
+        lambda: no_limit(1, (0, 1), "2 1", "2 1", 7),
         202,
         1920,
     ),
     "larger blind first": (
         PokerGame(board_cards=(0,), blinds=(2, 1), stack=6),
-        lambda: universal_poker(1, 1, "2 1", "1", 6),
+        lambda: no_limit(1, (0,), "2 1", "1", 6),
         34,
         72,
     ),
     "two hole cards": (
         PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)),
-        lambda: universal_poker(1, 2, "2 1", "2", 8),
+        lambda: no_limit(2, (0,), "2 1", "2", 8),
         82,
         420,
     ),
@@ -356,31 +362,21 @@ def test_unfit_games_are_refused():
     game = all_in_game(small_deck(3, 2, 1, [0, 1]))
     cards = game.cards
 
-    def refused(game, **changes):
+    def changed(game, **changes):
         public_tree(replace(game, cards=replace(game.cards, **changes)))
 
-    with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        public_tree(replace(game, cards=NO_CARDS))
-    with pytest.raises(ValueError, match="player = 2"):
-        best_response_value(game, uniform_strategy(game), 2)
-    fewer = [cards.board_cards[0], cards.board_cards[1][:-1]]
-    with pytest.raises(ValueError, match="all 6 ways to deal 1 of 6 cards"):
-        refused(
-            game,
-            board_cards=fewer,
-            board_parent=[cards.board_parent[0], cards.board_parent[1][:-1]],
-            bucket=[cards.bucket[0], cards.bucket[1][:, :-1]],
-            strength=cards.strength[:-1],
-        )
-    unbucketed = [np.full_like(cards.bucket[0], -1), cards.bucket[1]]
-    with pytest.raises(ValueError, match="no bucket"):
-        refused(game, bucket=unbucketed)
-    with pytest.raises(ValueError, match="equally many"):
-        uneven = small_deck(3, 2, 2, [0])
+    refused("keeps its chance in the tree", public_tree, replace(game, cards=NO_CARDS))
+    refused("player = 2", best_response_value, game, uniform_strategy(game), 2)
+    fewer = {
+        "board_cards": [cards.board_cards[0], cards.board_cards[1][:-1]],
+        "board_parent": [cards.board_parent[0], cards.board_parent[1][:-1]],
+        "bucket": [cards.bucket[0], cards.bucket[1][:, :-1]],
+        "strength": cards.strength[:-1],
+    }
+    refused("all 6 ways to deal 1 of 6 cards", changed, game, **fewer)
+    refused("no bucket", changed, game, bucket=[np.full_like(cards.bucket[0], -1), cards.bucket[1]])
+    uneven = small_deck(3, 2, 2, [0])
+    for words, hand in (("equally many", [uneven.hand_cards[0][0], -1]), ("same two cards", uneven.hand_cards[1])):
         hand_cards = uneven.hand_cards.copy()
-        hand_cards[0, 1] = -1
-        refused(all_in_game(uneven), hand_cards=hand_cards)
-    with pytest.raises(ValueError, match="same two cards"):
-        hand_cards = uneven.hand_cards.copy()
-        hand_cards[0] = hand_cards[1]
-        refused(all_in_game(uneven), hand_cards=hand_cards)
+        hand_cards[0] = hand
+        refused(words, changed, all_in_game(uneven), hand_cards=hand_cards)

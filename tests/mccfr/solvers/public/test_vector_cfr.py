@@ -15,6 +15,7 @@ import naive
 import numpy as np
 import pytest
 from places import RUNS
+from refusals import refused
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -23,7 +24,7 @@ from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
@@ -145,6 +146,11 @@ def test_every_variant_equals_the_twin(name, buckets, updates):
 )
 def test_other_deals_equal_the_twin(name, options):
     assert run_both(toy(**options), variant(name))[2] < 1e-10
+
+
+def test_training_with_rake_equals_the_twin():
+    game = replace(toy((0, 1, 1)), rake=Rake(0.1, 0.5))
+    assert run_both(game, variant("dcfr"))[2] < 1e-10
 
 
 def test_own_deal_weights_matter_only_to_shared_rows():
@@ -325,14 +331,9 @@ def test_memory_is_known_beforehand():
 
 def test_unfit_arguments_are_refused():
     game, made = toy(), variant("dcfr")
-    with pytest.raises(ValueError, match="dtype = 'float16': one of float32, float64"):
-        VectorCfr(game, made, "float16")
-    with pytest.raises(ValueError, match="workers = 0"):
-        VectorCfr(game, made, workers=0)
-    with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        VectorCfr(replace(game, cards=NO_CARDS), made)
+    refused("dtype = 'float16': one of float32, float64", VectorCfr, game, made, "float16")
+    refused("workers = 0", VectorCfr, game, made, workers=0)
+    refused("keeps its chance in the tree", VectorCfr, replace(game, cards=NO_CARDS), made)
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
-    with pytest.raises(ValueError, match="predicted_regret/street0/player0 is missing"):
-        VectorCfr(game, variant("optimistic-dcfr"), tables=tables)
-    with pytest.raises(ValueError, match="float64 is needed"):
-        VectorCfr(game, made, "float64", tables=tables)
+    refused("predicted_regret/street0/player0 is missing", VectorCfr, game, variant("optimistic-dcfr"), tables=tables)
+    refused("float64 is needed", VectorCfr, game, made, "float64", tables=tables)

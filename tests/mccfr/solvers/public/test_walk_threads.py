@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from places import RUNS
+from refusals import refused
 
 from mccfr.config.games import HoldemSubgame, Menu
 from mccfr.games.catalogue import build_game
@@ -64,8 +65,7 @@ def test_nobody_waits_for_a_thread_that_fails_before_it_begins(leads):
             waiting.set()
         together.walk(crew, scratch)
 
-    with pytest.raises(RuntimeError, match="no room"):
-        walk_together(work, shares_by_cost(together.public), together.scratches)
+    refused("no room", walk_together, work, shares_by_cost(together.public), together.scratches, error=RuntimeError)
     assert together.came == ([False] * 2 if leads else [True])
     found = together.root.by_hand.value[0] @ together.public.reach[0]
     assert np.any(found) == (not leads)

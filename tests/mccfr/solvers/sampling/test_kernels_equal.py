@@ -41,7 +41,7 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
     )
     assert packed.nodes >= 100_000
     assert same_tables(packed, general)
-    assert packed.scratch[0].updated[0] == general.scratch[0].updated[0]
+    assert packed.updated == general.updated
     for table in packed.tables:
         assert packed.tables[table].any(), table
 
@@ -62,6 +62,7 @@ def test_deals_of_a_group_do_not_see_what_the_others_learn(general):
     before = {name: table.copy() for name, table in trainer.tables.items()}
     learnt = {name: np.zeros_like(table) for name, table in before.items()}
     alone = trainer.resume()
+    alone.inner._together = 1
     for iteration in range(alone.iterations + 1, alone.iterations + DEALS_TOGETHER + 1):
         alone.train(iteration)
         for name, table in alone.tables.items():
@@ -107,7 +108,7 @@ def count_nodes(game, pure, bucket, traverser, walk_all, node=0, street=0):
 def test_nodes_touched_follow_the_definition(game, algorithm, general):
     """With pure strategies (and no exploration) a traversal is determined, and can be counted by hand."""
     rng = np.random.default_rng(3)
-    trainer = Trainer(game, algorithm, general=general, epsilon=1e-15, batch=1)
+    trainer = Trainer(game, algorithm, general=general, epsilon=1e-15, deals=1)
     seen = set()
     for iteration in range(1, 151):
         pure = [np.zeros((int(b), int(r)), int) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
@@ -115,12 +116,12 @@ def test_nodes_touched_follow_the_definition(game, algorithm, general):
             table = trainer.tables[table_name("regret", block)]
             pure[block][:, row] = rng.integers(slots.stop - slots.start, size=len(table))
             table[:, slots] = np.where(np.arange(slots.stop - slots.start) == pure[block][:, row, None], 1e12, -1e12)
-        before = trainer.nodes, int(trainer.scratch[0].updated[0])
+        before = trainer.nodes, trainer.updated
         trainer.train(iteration)
-        bucket = trainer.deals.bucket[0]
+        bucket = trainer.inner._deals.bucket[iteration - 1]
         nodes, rows_updated = sum(count_nodes(game, pure, bucket, p, algorithm == "external") for p in range(2))
         assert trainer.nodes - before[0] == nodes
-        assert trainer.scratch[0].updated[0] - before[1] == rows_updated
+        assert trainer.updated - before[1] == rows_updated
         seen.add(int(nodes))
     assert len(seen) >= 2
 

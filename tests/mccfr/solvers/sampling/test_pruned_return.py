@@ -42,16 +42,15 @@ def traversals_until_played(schedule, before, after, seed):
     run.train(1)  # deals; what has been learnt of the game itself is dropped
     for table in run.tables.values():
         table[:] = 0
-    work, pruning = *run.scratch, Pruning(1, BELOW, FLOOR, FLOOR)
-    row = run.arrays.regret_base[0] + run.deals.bucket[0, 0] * run.arrays.width[0]
+    inner, pruning = run.inner, Pruning(1, BELOW, FLOOR, FLOOR)
+    row = run.arrays.regret_base[0] + inner._deals.bucket[0, 0] * run.arrays.width[0]
     limits = np.array([0, 1, np.iinfo(np.int64).max, 0])
 
     def play(tree, nodes, most):
-        discount, run.nodes = schedule.at(nodes), nodes
-        run.sweep()
-        count = 0
+        discount, count = schedule.at(nodes), 0
+        run.sweep_at(nodes)
         while count < most and not run.arrays.regret[row + 1] > 0:
-            run.kernel(tree, run.arrays, run.deals, limits, discount, run.rng, work, pruning)
+            inner._kernel(tree, run.arrays, inner._deals, limits, discount, run.rng, inner._scratch, pruning)
             count += 1
         return count, run.arrays.regret[row + 1] / discount.weight
 

@@ -26,8 +26,8 @@ WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
 def trainer(game, pruning=PRUNING, *, kernel=None, negative=False, **options):
     """A run of external sampling that prunes; `negative`: from random regrets, most of them below zero."""
     made = Trainer(game, **options)
-    made.scratch = (*made.scratch, pruning)
-    made.kernel = kernel or made.kernel
+    made.inner._own = lambda _: (pruning,)
+    made.inner._kernel = kernel or made.inner._kernel
     if negative:
         generator = np.random.default_rng(5)
         for name in sorted(name for name in made.tables if name.startswith("regret/")):
@@ -131,7 +131,7 @@ def test_packed_equals_general_to_the_last_bit(name, kind):
         trainer(GAMES[name], general=general, **options).train(nodes=100_000) for general in (False, True)
     )
     assert same_tables(packed, general)
-    assert packed.scratch[0].updated[0] == general.scratch[0].updated[0] > 0
+    assert packed.updated == general.updated > 0
 
 
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
@@ -139,7 +139,7 @@ def test_pruning_that_is_not_active_changes_nothing(general):
     off = trainer(LEDUC, NO_PRUNING, general=general, **WIDE).train(3_000)
     without = Trainer(LEDUC, **WIDE).train(3_000)  # packed and general are equal: test_kernels_equal.py
     assert same_tables(off, without)
-    assert off.scratch[0].updated[0] == without.scratch[0].updated[0]
+    assert off.updated == without.updated
 
 
 @pytest.mark.parametrize("batch", [4_096, 7])
@@ -169,7 +169,7 @@ def test_convergence_with_pruning(game, iterations, below_chips, share, bound_ch
     schedule = Schedule("linear", 1_000_000)
     full = Trainer(game, schedule=schedule).train(iterations // 10)
     pruned = trainer(game, NO_PRUNING, schedule=schedule).train(nodes=2_000_000)
-    pruned.scratch = (pruned.scratch[0], Pruning(1, below_chips, 1.1 * below_chips, 1.1 * below_chips))
+    pruned.inner._own = lambda _: (Pruning(1, below_chips, 1.1 * below_chips, 1.1 * below_chips),)
     pruned.train(iterations)
     assert pruned.nodes < share * 10 * full.nodes
     assert pruned.exploitability_chips < bound_chips
