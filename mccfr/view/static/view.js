@@ -535,7 +535,7 @@ const View = (() => {
   }
   function drawnAction(place, action) {
     const ev = evOf(place, action), made = element("td", percent(spot.hands.probabilities[place][action]));
-    if (ev !== null) made.append(element("small", " " + big(ev)));
+    if (ev !== null) made.append(element("small", big(ev)));
     return titled(made, toldAction(place, action));
   }
   function titled(made, title) { made.title = title; return made; }
