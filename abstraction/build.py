@@ -40,7 +40,7 @@ from storage.lock import RunLock
 from storage.manifest import content_hash
 from storage.outputs import check_output
 from storage.schema import ArraySpec
-from storage.space import available_memory_bytes
+from storage.space import available_memory_bytes, bytes_text
 
 FORMAT_VERSION = 2
 _LOCK = "build.lock"
@@ -113,7 +113,8 @@ class Builder:
         needed, available = recipe_bytes(self._recipe, self._workers)[street], available_memory_bytes()
         if available < needed:
             raise MemoryError(
-                f"building the {street} needs about {needed:,} bytes of memory and {available:,} are available"
+                f"building the {street} with --workers {self._workers} needs about {bytes_text(needed)} of memory and "
+                f"{bytes_text(available)} are available: take fewer workers, free memory or use a larger machine"
             )
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:

@@ -194,10 +194,11 @@ def _choose_place(
 def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
     available = space.available_memory_bytes()
     if needed + beside > share * available and not force:
-        others = f", and what is beside them {beside:,} bytes," if beside else ""
+        others = f", and what is beside them {space.bytes_text(beside)}," if beside else ""
         raise MemoryError(
-            f"the tables need {needed:,} bytes{others} and {available:,} bytes of memory are available, of which a run "
-            f"may take {share:.0%}: make the tables smaller, free memory or use a larger machine"
+            f"the tables need {space.bytes_text(needed)}{others} and {space.bytes_text(available)} of memory are "
+            f"available, of which a run may take {share:.0%}: make the tables smaller, free memory or use a larger "
+            "machine"
         )
 
 

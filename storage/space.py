@@ -102,3 +102,12 @@ def is_in_memory(path: Path) -> bool:
         raise OSError(number, os.strerror(number), str(path))
     kind = ctypes.c_ulong.from_buffer(buffer).value & 0xFFFFFFFF
     return kind in (_TMPFS_MAGIC, _RAMFS_MAGIC)
+
+
+def bytes_text(count: float) -> str:
+    """Bytes for people: 512 B, 1.5 MB, 12.3 GB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

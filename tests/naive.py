@@ -41,6 +41,12 @@ def payoffs(game, node, deals):
     return arrays.fixed[node] + arrays.showdown[node] * deals[2]
 
 
+def paid(game, chips, result):
+    """[D] chips to a player who has as many at stake in a game that may take rake; result [D] 1 won, 0 shared, -1."""
+    taken = 0 if game.rake is None else min(game.rake.share * 2 * chips, game.rake.cap)
+    return np.select([result > 0, result == 0], [chips - taken, -taken / 2], -chips)
+
+
 def value(game, strategy, node, deals, responder=None, reach=None, seen=lambda deals, block: deals[1][:, block]):
     """[D] chips to player 0 below `node`, deal by deal; `responder` plays a best response (per infoset, `seen`)."""
     arrays = game.tree.arrays
@@ -167,7 +173,9 @@ class Cfr:
         """[D] chips to `player` below a node; own, other: what the players' strategies contribute to each deal."""
         arrays, tree, sign = self.game.tree.arrays, self.game.tree, 1 - 2 * player
         if arrays.kind[node] == TERMINAL:
-            return sign * (arrays.fixed[node] + arrays.showdown[node] * self.result)
+            fixed = arrays.fixed[node]
+            result = sign * (self.result if fixed == 0 else np.full(len(own), np.sign(fixed)))
+            return paid(self.game, max(abs(fixed), arrays.showdown[node]), result)
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         bucket, total = self.bucket[:, block], np.zeros(len(own))
         children = list(tree.children(node))

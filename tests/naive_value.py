@@ -1,6 +1,7 @@
 """The naive twin of every walk of whole ranges: values hand by hand, board by board, from the definition."""
 
 import numpy as np
+from naive import paid
 
 from mccfr.cards.deals import card_masks
 from mccfr.trees.compiled import DECISION
@@ -35,11 +36,12 @@ def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
             return 0.0
         if arrays.kind[node] != DECISION:
             if arrays.showdown[node] == 0:
-                return sign * arrays.fixed[node] * weight.sum()
+                fixed = arrays.fixed[node]
+                return float(paid(game, abs(fixed), np.sign(sign * fixed))) * weight.sum()
             if street + 1 < game.tree.streets:
                 return deal(node, street + 1, board, i, weight)
             strength = cards.strength[board]
-            return arrays.showdown[node] * float(weight @ np.sign(strength[i] - strength))
+            return float(weight @ paid(game, arrays.showdown[node], np.sign(strength[i] - strength)))
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         if block // 2 > street:
             return deal(node, street + 1, board, i, weight)

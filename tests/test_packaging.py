@@ -103,7 +103,7 @@ def test_a_blueprint_from_an_installed_wheel(installed, tmp_path):
     said = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7", fast=True).stderr
     assert "exported to runs/hunl-quick-policy" in said and "checkpoint" in said
     answer = installed(tmp_path, "mccfr", "query", "runs/hunl-quick-policy", "r300", "--hand", "AsAh").stdout
-    assert "player 0 to act on street preflop" in answer
+    assert "player 0 (big blind) to act on street preflop" in answer
 
 
 @pytest.mark.parametrize("name", ["abstraction", "storage"])

@@ -68,11 +68,15 @@ static long entry(const char *name, const char *wanted, long number, char *found
     exit(1);
 }
 
+static void refuse(const char *text, const char *why) { fprintf(stderr, "%s: %s\n", text, why); exit(2); }
+
 static int cards(const char *text, int *out) { /* ascending */
-    static const char *ranks = "23456789TJQKA", *suits = "cdhs";
+    static const char *ranks = "23456789TJQKA23456789tjqka", *suits = "cdhsCDHS";
     int count = 0;
-    for (; text[0] && text[1]; text += 2, count++) {
-        int card = 4 * (int)(strchr(ranks, text[0]) - ranks) + (int)(strchr(suits, text[1]) - suits), k = count;
+    for (const char *at = text; *at; at += 2, count++) {
+        const char *rank = strchr(ranks, at[0]), *suit = at[1] ? strchr(suits, at[1]) : NULL;
+        if (!rank || !suit || count == 5) refuse(text, "cards are written as Kc7d2s");
+        int card = 4 * (int)((rank - ranks) % 13) + (int)((suit - suits) % 4), k = count;
         for (; k > 0 && out[k - 1] > card; k--) out[k] = out[k - 1];
         out[k] = card;
     }
@@ -83,11 +87,15 @@ int main(int argc, char **argv) {
     if (argc < 4) { fprintf(stderr, "look_up POLICY LINE HAND [BOARD]\n"); return 2; }
     policy = argv[1];
     char text[65536], name[64];
-    int hand[2], board[5], known = argc > 4 ? cards(argv[4], board) : 0;
-    cards(argv[3], hand);
+    int hand[5], board[5], known = argc > 4 ? cards(argv[4], board) : 0;
+    if (cards(argv[3], hand) != 2 || hand[0] == hand[1]) refuse(argv[3], "a hand has two cards");
+    for (int k = 0; k < known; k++)
+        if (board[k] == hand[0] || board[k] == hand[1] || (k && board[k] == board[k - 1]))
+            refuse(argv[4], "a card is there twice, on the board or in the hand");
     long node = entry("tree_line", argv[2], 0, text), first = cell("tree_first", 0, node), count = cell("tree_count", 0, node);
     long slot = cell("tree_slot", 0, node), row = cell("tree_row", 0, node);
     int player = cell("tree_player", 0, node), street = cell("tree_street", 0, node);
+    if (known != (street ? street + 2 : 0)) refuse(argc > 4 ? argv[4] : "", "not as many cards as the street has");
     long combination = hand[1] * (hand[1] - 1) / 2 + hand[0], canonical = 0, permutation = 0;
     if (known) {
         long rank = 0;

@@ -24,8 +24,11 @@ function cell(name, row, column) {
 
 const cards = (named) =>
   (named.match(/../g) ?? [])
-    .map((card) => 4 * "23456789TJQKA".indexOf(card[0]) + "cdhs".indexOf(card[1]))
+    .map((card) => 4 * "23456789TJQKA".indexOf(card[0].toUpperCase()) + "cdhs".indexOf(card[1].toLowerCase()))
     .sort((a, b) => a - b);
+if (!/^([2-9TJQKA][cdhs]){2,7}$/i.test(hand + board) || new Set(cards(hand + board)).size * 2 < (hand + board).length) {
+  throw new Error(`${hand} on ${board || "no board"}: cards are written as Kc7d2s, and each is there once`);
+}
 const choose = (n, k) => (k === 0 ? 1 : (choose(n, k - 1) * (n - k + 1)) / k);
 
 const node = texts("tree_line").indexOf(line);

@@ -1,15 +1,17 @@
 """What comes of solvers and runs: evaluations and policies."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mccfr.api.records import Evaluation, MatchResult, Pathlike, evaluation_of, match_of
 from mccfr.api.running import Run, path_of, place_of
 from mccfr.api.solving import Solver
+from mccfr.config import outside
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.match import Contender
-from mccfr.evaluation.methods import load_method
+from mccfr.evaluation.methods import Method, load_method
 from mccfr.evaluation.units import Effort
 from mccfr.play.player import Program
 from mccfr.play.programs import ProgramSpec
@@ -24,7 +26,7 @@ Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
 def evaluate(
     target: Strategic,
-    method: str = AUTO,
+    method: str | type[Method] | Callable[[Profile], float] = AUTO,
     *,
     against: Strategic = UNIFORM,
     boards: int | None = None,
@@ -35,8 +37,8 @@ def evaluate(
     """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
-    method        one of `mccfr evaluate`, "auto" (the first that suits the game), `module:Class` or the name of an
-                  entry point
+    method        one of `mccfr evaluate`, "auto" (as there), `module:Class`, the name of an entry point, a class of
+                  one's own, or a function from `game` and `strategy` of a `Profile` to a number
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
     boards, seed  sampled where the method samples; None: what it takes by itself
     checkpoint    of a run; None: the newest
@@ -45,6 +47,9 @@ def evaluate(
     Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option,
     meets no opponent though one is named, or where there is no checkpoint to choose.
     """
+    if not isinstance(method, str | type):
+        method = _method_of(method)
+    method = outside.given(outside.METHODS, method)
     load_method(method)
     found = _target(target, checkpoint)
 
@@ -56,6 +61,15 @@ def evaluate(
 
     named = None if against == UNIFORM else other
     return evaluation_of(evaluate_found(found, method, named, boards=boards, seed=seed, **options))
+
+
+def _method_of(function: Callable[[Profile], float]) -> type[Method]:
+    """A method that finds what a function does."""
+
+    def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
+        return {"value_chips": float(function(side))}
+
+    return type(getattr(function, "__name__", "function"), (Method,), {"find": find, "__doc__": function.__doc__})
 
 
 def match(

@@ -5,14 +5,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mccfr.api.records import Evaluation, Pathlike, Progress, evaluation_of, plain
+from mccfr.config import outside
 from mccfr.config.examples import find_file, own_copy
 from mccfr.config.file import config_from, ignored_keys, load_document, override
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.game import Game
 from mccfr.runs import reporter as report
 from mccfr.runs.directory import run as rundir
@@ -21,6 +24,10 @@ from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.session.start import Terms, prepare_run, start_run
 from mccfr.runs.session.train_and_export import limited, train_and_export
 
+_CURVE_STYLE = (
+    "<style>.curve{max-width:640px;font:12px sans-serif}.curve .rule{stroke:#ccc}.curve text{fill:currentColor}"
+    ".curve .line{fill:none;stroke:#3b6ea5;stroke-width:2}.curve circle{fill:#3b6ea5}</style>"
+)
 _LIMITS = ("nodes", "iterations", "seconds", "workers")
 
 
@@ -41,6 +48,13 @@ class Run:
 
     def __repr__(self) -> str:
         return f"mccfr.Run({str(self.directory)!r})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the curve of what was measured last, over iterations."""
+        opened = self._open()
+        lines = opened.read(rundir.EVALUATIONS)
+        drawn = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
+        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if drawn else ''}{drawn}"
 
     def status(self) -> dict[str, Any]:
         """How far it is: the fields of `mccfr status --json`."""
@@ -86,7 +100,8 @@ def solve(
     """Start the run that a configuration describes, or continue it where it stands, as `mccfr solve` does.
 
     config                      a TOML file, the name of an example (which is copied to runs/ first), or tables as a
-                                dictionary (files that they name are then relative to the current directory)
+                                dictionary (files that they name are then relative to the current directory; functions
+                                and classes of modules may stand for their names)
     run                         run directory; None: runs/NAME for NAME.toml
     nodes, iterations, seconds  limits as on the command line: totals of the run, but for the seconds of training
     workers                     processes; 0: in this one
@@ -100,24 +115,31 @@ def solve(
     sentence, `RuntimeError` where a worker died.
     """
     require_main_thread()
+    reporter = CallbackReporter(progress)
+    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
+
+    def started(document: dict[str, Any], source: str, base: Path, directory: Path) -> tuple[rundir.Run, Game]:
+        for key, value in (overrides or {}).items():
+            if "." not in key:
+                raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
+            override(document, key, plain(value), f"overrides = {key!r}")
+        settings = config_from(document, source, (base,))
+        limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+        settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, base, directory, terms, ignored=ignored_keys(document))
+
     if isinstance(config, Mapping):
         if run is None:
             raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
-        document, source, base = plain(config), "mccfr.solve", Path()
+        document = plain(config)
+        for (table, key), group in outside.NAMED.items():
+            if key in (inside := document.get(table) or {}):
+                inside[key] = outside.given(group, inside[key])
+        begun = started(document, "mccfr.solve", Path(), Path(run))
     else:
-        path, _ = own_copy(find_file(Path(config)))
-        document, source, base = load_document(path), str(path), path.parent
-        run = Path("runs") / path.stem if run is None else run
-    for key, value in (overrides or {}).items():
-        if "." not in key:
-            raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
-        override(document, key, plain(value), f"overrides = {key!r}")
-    settings = config_from(document, source, (base,))
-    limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
-    settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-    reporter = CallbackReporter(progress)
-    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
-    return trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
+        with own_copy(find_file(Path(config))) as (path, _):
+            begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
+    return trained(*begun, terms)
 
 
 def resume(

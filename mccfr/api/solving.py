@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.api.records import Pathlike, Progress, plain
+from mccfr.config import outside
 from mccfr.config.file import config_from, ignored_keys, to_document
 from mccfr.config.games import GameConfig
 from mccfr.config.tables import AbstractionConfig, Config
@@ -24,7 +25,9 @@ from mccfr.policy.write import policy_provenance
 from mccfr.runs.directory.warm_start import fill_warm
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.solver import Share
+from mccfr.solvers.rules import RegretRule, regret_rule
+from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
@@ -52,9 +55,7 @@ def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None
 
     Raises `ValueError` of one sentence for a name, key or value that is not allowed.
     """
-    if not isinstance(name, str):
-        name = f"{name.__module__}:{name.__qualname__}"
-    document: dict[str, Any] = {"game": {"name": name, **plain(keys)}}
+    document: dict[str, Any] = {"game": {"name": outside.given(outside.GAMES, name), **plain(keys)}}
     if abstraction is not None:
         document["abstraction"] = {"path": os.fspath(abstraction)}
     config = config_from(document, "mccfr.game")
@@ -73,7 +74,7 @@ def _origin(buckets: AbstractionConfig | None) -> Mapping[str, Any] | None:
 
 def solver(
     game: Game,
-    algorithm: str = "external-sampling",
+    algorithm: str | type[Algorithm] = "external-sampling",
     *,
     threads: int = 1,
     regret_dtype: str = "float32",
@@ -82,15 +83,19 @@ def solver(
 ) -> "Solver":
     """Any algorithm on a game, in this process and in its memory.
 
-    algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class` or
-                             the name of an entry point
+    algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
+                             the name of an entry point, or a class of one's own
     threads                  of an iteration, for full-width algorithms
     regret_dtype, sum_dtype  as in `[tables]`: of the sampling algorithms
-    options                  the keys of its `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`
+    options                  the keys of its `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant`
+                             may be a `Variant`, or a regret rule alone
 
     Raises `ValueError` of one sentence for an option that is not allowed, for a game that the algorithm does not suit,
     and for tables that need more memory than there is.
     """
+    if not isinstance(options.get("variant", ""), str):
+        options["variant"] = outside.given(outside.VARIANTS, _as_variant(options["variant"]))
+    algorithm = outside.given(outside.ALGORITHMS, algorithm)
     document = {
         "game": {"name": "kuhn"},  # whatever game it is, the options are the same
         "solver": {"algorithm": algorithm, **plain(options)},
@@ -108,6 +113,13 @@ def solver(
         )
     table = game.table if isinstance(game, ConfiguredGame) else None
     return Solver(game, msgspec.structs.replace(config, game=table or GameConfig()), threads)
+
+
+def _as_variant(made: Variant | RegretRule | Callable[..., Any]) -> Variant:
+    """A variant as it is, or one of a regret rule alone."""
+    if isinstance(made, Variant):
+        return made
+    return Variant(made if isinstance(made, RegretRule) else regret_rule(made))
 
 
 class Solver:

@@ -6,6 +6,7 @@ from typing import Any
 
 from mccfr.api.records import Pathlike, plain
 from mccfr.api.running import CallbackReporter, require_main_thread, trained
+from mccfr.runs.results.line_spot import asked_spot
 from mccfr.runs.session.spot import Asked, start_spot
 from mccfr.runs.session.start import Terms
 
@@ -13,13 +14,17 @@ from mccfr.runs.session.start import Terms
 def spot(
     *,
     board: str,
-    oop: str | Sequence[float],
-    ip: str | Sequence[float],
-    pot: float,
-    stack: float,
-    bets: str = "0.5p",
-    raises: str = "0.5p",
+    oop: str | Sequence[float] | None = None,
+    ip: str | Sequence[float] | None = None,
+    pot: float | None = None,
+    stack: float | None = None,
+    policy: Pathlike | None = None,
+    line: str | None = None,
+    bets: str | None = None,
+    raises: str | None = None,
     menu: Mapping[str, Any] | None = None,
+    rake: float = 0.0,
+    rake_cap: float | None = None,
     to: float = 0.003,
     run: Pathlike | None = None,
     workers: int | None = None,
@@ -31,8 +36,10 @@ def spot(
     board         "QsJh2h": three to five cards
     oop, ip       ranges of who acts first and last: a text, "@FILE", 169 or 1,326 numbers
     pot, stack    chips in the pot, and those that each has behind
-    bets, raises  sizes, streets apart by "/": "0.33p,0.75p/0.5p"
+    policy, line  in place of these four: a policy or run, and a line of it to where a street begins, "r300c/"
+    bets, raises  sizes, streets apart by "/": "0.33p,0.75p/0.5p"; None: "0.5p", and of a policy its own
     menu          keys of `[game.menu]` beside them
+    rake          share of every pot that its winner does not get, at most `rake_cap` chips
     to            stop at this share of the pot
     run           run directory; None: runs/spot-BOARD-..., one for each spot, so that asking again goes on
     workers       threads; None: one a processor
@@ -43,8 +50,10 @@ def spot(
     """
     require_main_thread()
     reporter = CallbackReporter(progress)
-    given = {"board": board, "ranges": {"oop": plain(oop), "ip": plain(ip)}, "pot": pot, "effective_stack": stack}
-    asked = Asked(bets, raises, to, workers, plain(menu or {}), None if run is None else Path(run))
+    typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
+    given, own = asked_spot(board, typed, None if policy is None else Path(policy), line)
+    given |= {"rake": rake, "rake_cap": rake_cap}
+    asked = Asked(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
     terms = Terms(reporter, force=force)
     started = start_spot(given, asked, terms)
     trained(started.run, started.game, terms)

@@ -5,7 +5,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, json_option, own_file, path_type, print_json
+from mccfr.cli.options import json_option, own_file, path_type, print_json
+from storage.space import bytes_text
 
 
 @click.group()
@@ -34,8 +35,8 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import RECIPES
 
-    recipe = own_file(recipe, RECIPES)
-    target, loaded = out or recipe.with_suffix(""), load_recipe(recipe)
+    with own_file(recipe, RECIPES) as file:
+        target, loaded = out or file.with_suffix(""), load_recipe(file)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with stage_reporter() as progress:

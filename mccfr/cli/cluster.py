@@ -11,19 +11,18 @@ from mccfr.cli.options import (
     Amount,
     Amounts,
     abstraction_option,
-    bytes_text,
     code_option,
     duration_text,
     force_option,
     json_option,
     limit_options,
-    own_file,
     path_type,
     print_json,
     replace_option,
 )
 from mccfr.cli.progress import reporter
 from mccfr.cli.runs import reopened, report_beginning, report_end, started
+from storage.space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.cluster.launch import Launch
@@ -66,9 +65,10 @@ def plan(
     Example: mccfr cluster plan hunl-large --machines 8 --memory 256GB --network 10Gbit --set run.strata=64
     """
     from mccfr.cluster.plan import plan_cluster
+    from mccfr.config.examples import find_file
     from mccfr.config.file import load_config
 
-    config = own_file(config)
+    config = find_file(config)
     found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
     if as_json:
         print_json(found)

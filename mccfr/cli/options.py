@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -168,28 +169,20 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def own_file(given: Path, folder: str = "") -> Path:
-    """The file that a command is to work on; an example is copied to runs/, which is said (`examples.find_file`)."""
+@contextmanager
+def own_file(given: Path, folder: str = "") -> Iterator[Path]:
+    """The file that a command is to work on; an example is copied to runs/, which is said (`examples.own_copy`)."""
     from mccfr.config.examples import find_file, own_copy
 
-    path, copied = own_copy(find_file(given, folder))
+    with own_copy(find_file(given, folder)) as (path, copied):
+        yield path
     if copied:
         click.echo(f"mccfr: copied the example to {path}", err=True)
-    return path
 
 
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(value, allow_nan=False))
-
-
-def bytes_text(count: float) -> str:
-    """Bytes for people: 512 B, 1.5 MB, 12.3 GB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} TB"
 
 
 def workers_text(workers: int) -> str:

@@ -9,7 +9,6 @@ from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction
 from mccfr.cli.options import (
     MethodName,
     abstraction_option,
-    bytes_text,
     code_option,
     json_option,
     manner_options,
@@ -18,6 +17,7 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from storage.space import bytes_text
 
 
 @click.command(cls=EvaluateCommand)
@@ -29,8 +29,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     type=MethodName(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
-    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: exact or else "
-    "head-to-head; or module:Class.",
+    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
+    "--against, else exact or, of whole hold'em, lbr (sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -53,10 +53,11 @@ from mccfr.cli.progress import evaluation_text, reporter
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
 
-    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole hold'em is
-    too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
-    private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
-    buckets and its own bets, reading the other's as at a table; in all else their games must be the same.
+    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole
+    hold'em is too large for it: there lbr gives a lower bound. Head-to-head plays two strategies against each
+    other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with a 95 %
+    interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
+    all else their games must be the same.
 
     Local best response knows the policy's strategy, keeps its range, and in each hand does what is best if there is no
     more betting: what it wins is a lower bound of what the best response would.
@@ -91,7 +92,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     best = record["best_response_chips"]
     if best is not None:
         who = "a best response" if record["bound"] == "exact" else "the responder"
-        click.echo(f"{who} gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+        blind, roles = record["big_blind_chips"], record["roles"]
+        bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
+        gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+        click.echo(f"{who} gets {' and '.join(gets)}")
 
 
 @click.command()
@@ -132,24 +136,19 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
 @click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
+@click.option("--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: what rows are of.")
+@click.option("--board", help="--by hand: rows on this board, and on its beginnings on streets before.")
 @abstraction_option
 @replace_option
 def export(
     directory: Path,
     out: Path,
     format_name: str | None,
-    tabulate: bool,
     checkpoint: int | None,
-    quantise: str | None,
     best: str | None,
-    average: str | None,
-    abstraction: Path | None,
-    purify: bool,
-    threshold: float,
-    cost_boards: int,
-    values: bool,
-    values_boards: int,
-    replace: bool,
+    by: str,
+    board: str | None,
+    **how: Any,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
 
@@ -165,16 +164,21 @@ def export(
     from mccfr.runs.results.checkpoints import best_checkpoint
     from mccfr.runs.results.export import ExportOptions, export_run
 
+    tabulate, quantise = how["tabulate"], how["quantise"]
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
+    if by == "bucket" and board is not None:
+        raise click.BadParameter("--board is of rows of hands: add --by hand")
+    board = (board or "") if by == "hand" else None
     if is_policy(directory):
-        _export_policy(directory, out, format_name or "policy", replace=replace)
+        _export_policy(directory, out, format_name or "policy", board, replace=how["replace"])
         return
-    run = open_run(directory, abstraction)
-    plain = quantise or purify or threshold or tabulate
-    format_name = format_name or ("networks" if run.algorithm.averages.keeps_networks and not plain else "policy")
+    run = open_run(directory, how["abstraction"])
+    changed = quantise or how["purify"] or how["threshold"]
+    networks = run.algorithm.averages.keeps_networks and not (changed or tabulate)
+    format_name = format_name or ("networks" if networks else "policy")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -185,12 +189,13 @@ def export(
             format_name,
             quantise or "uint16",
             checkpoint,
-            average,
-            purify=purify,
-            threshold=threshold,
-            cost_boards=cost_boards if quantise or purify or threshold else 0,
-            value_boards=values_boards if values else 0,
-            replace=replace,
+            how["average"],
+            purify=how["purify"],
+            threshold=how["threshold"],
+            cost_boards=how["cost_boards"] if changed else 0,
+            value_boards=how["values_boards"] if how["values"] else 0,
+            board=board,
+            replace=how["replace"],
         )
         written = export_run(run, run.build_game(), out, options, report)
     _tell_written(written, format_name)
@@ -203,17 +208,17 @@ def _tell_written(written: Path, format_name: str) -> None:
     click.echo(f"wrote {written}, {size}{_NEXT.get(format_name, '').format(written)}", err=True)
 
 
-def _export_policy(directory: Path, out: Path, format_name: str, *, replace: bool) -> None:
+def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
     """Write a policy as something else; `click.BadParameter` for an option that is for runs."""
     from mccfr.policy import Policy
 
     context = click.get_current_context()
-    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "replace"}):
+    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}):
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
             option = name.replace("_", "-")
             raise click.BadParameter(f"--{option} is for runs, and {directory} is a policy: leave it out")
-    _tell_written(Policy.open(directory).export(out, format=format_name, replace=replace), format_name)
+    _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
 _NEXT = {
@@ -237,8 +242,8 @@ _NEXT = {
 @abstraction_option
 @json_option
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
-    """What a policy, or the run in DIR, does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the
-    first decision).
+    """What a policy, or the run in DIR, does after the betting LINE: c, f, rN (to N chips in the whole hand), in
+    no-limit hold'em also 3bb, 50% or allin, / between streets; "" is the first decision.
 
     Example: mccfr query kuhn-policy cb --hand Q
     """
@@ -264,12 +269,17 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 def _query_text(found: dict[str, Any]) -> str:
     """The answer for people: one row for each action, or one for each hand."""
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
-    lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
+    if found["pot_chips"] is not None and found["big_blind_chips"] is not None:
+        pot += f" = {found['pot_chips'] / found['big_blind_chips']:g} big blinds"
+    who = f"player {found['player']} ({found['role']})"
+    lines = [f"{who} to act on street {found['street']} after {found['line']!r}{pot}"]
     for reading in found.get("readings", ()):
         call = "" if reading["after_call"] is None else f", and for {reading['after_call']!r} once it is called,"
         lines.append(
             f"not in the tree: taken for {reading['line']!r}{call} with probability {reading['probability']:.3f}"
         )
+    if "infoset" in found:
+        lines.append(f"who knows {found['infoset']!r}")
     names = [action["action"] for action in found["actions"]]
     if "hands" in found:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))
@@ -278,7 +288,7 @@ def _query_text(found: dict[str, Any]) -> str:
             lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
         return "\n".join(lines)
     for action in found["actions"]:
-        lines.append(f"{action['action']:>10}  {action['probability']:.4f}")
+        lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
     lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
     if "sampled_iteration" in found:
         lines.append(f"played by the network of iteration {found['sampled_iteration']}")

@@ -8,7 +8,6 @@ import rich_click as click
 
 from mccfr.cli.options import (
     abstraction_option,
-    bytes_text,
     code_option,
     force_option,
     limit_options,
@@ -18,6 +17,7 @@ from mccfr.cli.options import (
     workers_text,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from storage.space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
@@ -72,12 +72,11 @@ def started(
 
     if is_run(config):
         raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
-    config = own_file(config)
-    document = load_document(config, overrides)
-    settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
-    settings = structs.replace(settings, run=limited(settings.run, limits))
-    directory = directory or Path("runs") / config.stem
-    return start_run(settings, config.parent, directory, terms, ignored=ignored)
+    with own_file(config) as file:
+        document = load_document(file, overrides)
+        settings, ignored = config_from(document, str(file), (file.parent,)), ignored_keys(document)
+        settings = structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, file.parent, directory or Path("runs") / file.stem, terms, ignored=ignored)
 
 
 @click.command()
@@ -121,9 +120,15 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """What is about to be trained."""
+    from mccfr.solvers.turns import turns_of
+
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
         report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
+    elif run.config.tables.resident is not None and settings.seconds is None:
+        cycle, expected = turns_of(run.config)[1], run.algorithm.forecast(game)
+        nodes = "" if expected is None else f", about {float(f'{cycle * expected.nodes:.3g}'):,.0f} nodes"
+        report.message(f"limits hold where a cycle of blocks ends: every {cycle:,} iterations{nodes}")
     report.message(
         f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
         f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
@@ -138,9 +143,45 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
     if exported is not None:
         report.message(f"exported to {exported}, {bytes_text(tree_bytes(exported))}")
+    for line in _measured_lines(run) if outcome.signal is None else ():
+        report.message(line)
     report.message(_ending(run, outcome))
     if outcome.signal is not None:
         raise click.exceptions.Exit(75)
+
+
+def _measured_lines(run: "Run") -> list[str]:
+    """What was found of the checkpoints that are kept, of several, and how another than the last is exported."""
+    from mccfr.config.games import HoldemGame
+    from mccfr.runs.results.checkpoints import best_checkpoint, measured_checkpoints
+
+    found, game = measured_checkpoints(run), run.config.game
+    if len(found) < 2:
+        return []
+    folding = ""
+    if isinstance(game, HoldemGame):
+        folding = f" (always folding loses {1000 * (sum(game.blinds) / 2 + game.ante) / game.blinds[1]:g} mbb/g)"
+    lines = [f"exploitability of the checkpoints that are kept{folding}:"]
+    for number, records in found.items():
+        texts = [f"{name} {_figure(record)}" for name, record in records.items()]
+        nodes = next(iter(records.values()))["nodes_touched"]
+        lines.append(f"  checkpoint {number}, {nodes:,} nodes: {', '.join(texts)}")
+    *_, last = found
+    for method in found[last]:
+        if (best := best_checkpoint(run, method)) != last:
+            lines.append(f"by {method} checkpoint {best} is the best: mccfr export {run.directory} OUT --best {method}")
+    return lines
+
+
+def _figure(record: Mapping[str, Any]) -> str:
+    """Exploitability, with what the figure is of the truth before it."""
+    mbb = record["exploitability_mbb"]
+    text = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+    return f"{_SIGNS.get(record['bound'], '')}{text}"
+
+
+_SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}
+"""Before figures, by what they are of the truth."""
 
 
 def _ending(run: "Run", outcome: Any) -> str:

@@ -6,11 +6,13 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, bytes_text, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, duration_text, force_option, json_option, path_type, print_json
 from mccfr.cli.progress import reporter
+from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
+_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
 
 class Share(click.ParamType[float]):
@@ -30,27 +32,23 @@ class Share(click.ParamType[float]):
 
 
 @click.command()
-@click.argument("board")
-@click.option(
-    "--oop", metavar="RANGE", required=True, help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers."
-)
-@click.option("--ip", metavar="RANGE", required=True, help="Of who acts last.")
-@click.option("--pot", metavar="CHIPS", type=float, required=True, help="Chips in the pot.")
-@click.option("--stack", metavar="CHIPS", type=float, required=True, help="Chips that each has behind.")
-@click.option("--bets", metavar="SIZES", default="0.5p", show_default=True, help="Of first bets, streets apart by /.")
-@click.option("--raises", metavar="SIZES", default="0.5p", show_default=True, help="Of raises: 0.45p, 3x, 2e, allin.")
+@click.argument("board", required=False)
+@click.option("--oop", metavar="RANGE", help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers.")
+@click.option("--ip", metavar="RANGE", help="Of who acts last.")
+@click.option("--pot", metavar="CHIPS", type=float, help="Chips in the pot.")
+@click.option("--stack", metavar="CHIPS", type=float, help="Chips that each has behind.")
+@click.option("--policy", type=path_type, help="A policy or run: ranges, pot and stacks are those after --line.")
+@click.option("--line", help="Of the policy, to where a street begins: r300c/.")
+@click.option("--board", "other_board", metavar="BOARD", help="Another place for BOARD.")
+@click.option("--bets", metavar="SIZES", help="Of first bets, streets apart by /; default: 0.5p, a policy's own.")
+@click.option("--raises", metavar="SIZES", help="Of raises: 0.45p, 3x, 2e, allin; default: as bets.")
 @click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
-@click.option(
-    "--allin-spr",
-    type=click.FloatRange(0),
-    default=0.0,
-    show_default=True,
-    metavar="X",
-    help="All-in where X pots or fewer would be left.",
-)
+@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
@@ -58,7 +56,7 @@ class Share(click.ParamType[float]):
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
 @force_option
 @json_option
-def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool, force: bool, **options: Any) -> None:
+def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
 
     Stops at a share of the pot, and keeps a run, which goes on where it stands when the same is asked again, and
@@ -67,18 +65,19 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
     """
+    from mccfr.runs.results.line_spot import TYPED, asked_spot
     from mccfr.runs.session.spot import Asked, start_spot
     from mccfr.runs.session.start import Terms
     from mccfr.runs.session.train_and_export import train_and_export
 
-    lines = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
-    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in lines.items() if value}}
-    if (donk := options.pop("donk")) is not None:
-        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
-    game = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": pot, "effective_stack": stack}
-    game["big_blind"] = options.pop("big_blind")
+    board = _one_board(board, options.pop("other_board"))
+    typed = {name: options.pop(name) for name in TYPED}
+    game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
+    others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    game |= {key: value for key, value in others.items() if value is not None}
+    menu = _menu(options)
     with reporter() as report:
-        started = start_spot(game, Asked(menu=menu, **options), Terms(report, force=force))
+        started = start_spot(game, Asked(menu=menu, own=own, **options), Terms(report, force=force))
         report.message(_beginning(started, options["to"]))
         outcome, _ = train_and_export(started.run, started.game, report, force=force)
         if outcome.signal is not None:
@@ -90,6 +89,21 @@ def spot(board: str, oop: str, ip: str, pot: float, stack: float, as_json: bool,
         print_json(answer)
         return
     click.echo(_text(answer))
+
+
+def _one_board(board: str | None, other: str | None) -> str | None:
+    if board is not None and other is not None:
+        raise ValueError(f"BOARD = {board} and --board = {other} are both given: they are the same, so drop one")
+    return other if board is None else board
+
+
+def _menu(options: dict[str, Any]) -> dict[str, Any]:
+    """The keys of `[game.menu]` among the options, which are taken out of them."""
+    found = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
+    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in found.items() if value}}
+    if (donk := options.pop("donk")) is not None:
+        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
+    return {key: value for key, value in menu.items() if value is not None}
 
 
 def _beginning(started: Any, to: float) -> str:
@@ -110,10 +124,11 @@ def _text(answer: Mapping[str, Any]) -> str:
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
         "",
-        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
-    for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
-        lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
+    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(found, _COLUMNS.values(), strict=True)
+        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
         ("actions", "first, out of position (EV of the hands that do it)"),
         ("ip_actions", "then, in position after a check"),

@@ -12,7 +12,6 @@ import rich_click as click
 from mccfr.cli.options import (
     Duration,
     abstraction_option,
-    bytes_text,
     code_option,
     duration_text,
     json_option,
@@ -20,6 +19,7 @@ from mccfr.cli.options import (
     print_json,
     workers_text,
 )
+from storage.space import bytes_text
 
 
 @click.command()

@@ -7,6 +7,7 @@ an example is copied to `runs/` under the current directory before it is run.
 
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,17 +54,28 @@ def find_file(given: Path, folder: str = CONFIGS) -> Path:
     )
 
 
-def own_copy(path: Path) -> tuple[Path, bool]:
+@contextmanager
+def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
     """A file that `find_file` gave as one that may be run, and whether it was copied for that.
 
-    An example is copied to `runs/` with all that it names.  Raises `FileExistsError` where other files have their
-    names there.
+    An example is copied to `runs/` with all that it names; what was copied is taken away again where an error says that
+    it is not to be run.  Raises `FileExistsError` where other files have their names there.
     """
-    if EXAMPLES not in path.parents:
-        return path, False
-    name = path.relative_to(EXAMPLES)
-    copy_examples(HERE, list(dict.fromkeys(_with_named(name))))
-    return HERE / name, True
+    made: list[Path] = []
+    if EXAMPLES in path.parents:
+        name = path.relative_to(EXAMPLES)
+        made, path = copy_examples(HERE, list(dict.fromkeys(_with_named(name)))), HERE / name
+    try:
+        yield path, bool(made)
+    except (ValueError, MemoryError, OSError):
+        for copy in made:
+            copy.unlink(missing_ok=True)
+        for folder in sorted({folder for copy in made for folder in copy.parents if HERE in (folder, *folder.parents)})[
+            ::-1
+        ]:
+            with suppress(OSError):  # other files are in it
+                folder.rmdir()
+        raise
 
 
 def _with_named(name: Path) -> Iterator[Path]:

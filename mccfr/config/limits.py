@@ -26,7 +26,15 @@ _MOST: dict[str, float] = {
     "game.max_histories": 10**8,
 }
 _MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # powers of the discounting: infinity forgets or keeps everything
-_PATHS = ("game.file", "abstraction.path", "abstraction.recipe", "export.out", "tables.live_dir", "solver.warm_start")
+_PATHS = (
+    "game.file",
+    "abstraction.path",
+    "abstraction.recipe",
+    "export.out",
+    "tables.live_dir",
+    "solver.warm_start",
+    "solver.trunk",
+)
 _SHOWN = 60
 
 

@@ -43,6 +43,7 @@ PACKAGES = ("mccfr", "abstraction", "storage")
 
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _OBJECTS: dict[tuple[str, str], Any] = {}  # what has been loaded, by group and name
+_HERE = "here:"  # names of what only this process has begin so
 _ALLOWED: list[Path] = []  # directories that the user has named for code of artefacts
 
 
@@ -155,8 +156,27 @@ def load_named(document: Mapping[str, Any], beside: Sequence[Path] = (), kept: K
             load(group, name, f"{table}.{key}", [kept.place_of(name)])
 
 
+def given(group: str, thing: Any) -> str:
+    """The name of something that is handed over in Python, as a configuration would have it; a text is one already.
+
+    What its module has under its own name is `module:object`, which runs find too; all else, such as what the cell of a
+    notebook has made, gets a name that only this process knows.
+    """
+    if isinstance(thing, str):
+        return thing
+    module, own = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
+    name = f"{module}:{own}"
+    if own == "" or getattr(sys.modules.get(module), own, None) is not thing:
+        called = getattr(thing, "__name__", type(thing).__name__)
+        name = f"{_HERE}{called if called.isidentifier() else type(thing).__name__}_{len(_OBJECTS)}"
+    _OBJECTS[group, name] = thing
+    return name
+
+
 def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
     """The object that `module:object` names, imported if it is not yet; `key` is who names it, for errors."""
+    if name.startswith(_HERE) and (group, name) in _OBJECTS:
+        return _OBJECTS[group, name]
     where = f"{key} = {shown(name)}"
     if not _REFERENCE.fullmatch(name) or len(name) > 4 * 255:
         raise ValueError(f"{where} is not the name of a module and of something in it: write module:object")
@@ -295,8 +315,8 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
 
 def _source(group: str, name: str, key: str) -> Source:
     module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
-    top = sys.modules[module.partition(".")[0]]
-    file = getattr(sys.modules[module], "__file__", None)
+    top = sys.modules.get(module.partition(".")[0])
+    file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or module == "__main__":
         raise ValueError(
             f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"

@@ -149,10 +149,26 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
         ]
 
 
+TRUNKS = ("own", "lossless")
+"""What `trunk` may be beside a directory."""
+
+
 class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     """CFR-BR: each player learns on his buckets against a best response that knows its real cards."""
 
-    variant: str = "cfr"  # regret update and averaging of the player who learns: a preset without a schedule
+    variant: str = "cfr"  # full width: regret update and averaging of who learns, a preset without a schedule
+    # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
+    # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
+    trunk: str | None = None
+    warm_start: str | None = None  # sampled boards: a policy of the same game, on whatever buckets; None: with zeros
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        whole = self.trunk is None or self.variant == "cfr"
+        return [
+            *super().checks(),
+            ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
+        ]
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):

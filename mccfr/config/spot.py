@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mccfr.config.limits import shown
+from abstraction.ranges import read_range
+from mccfr.config.limits import MOST_TEXT, shown
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
@@ -30,7 +31,7 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
         table = {key: value for key, value in table.items() if key not in _FORMER or value != _FORMER[key]}
     if isinstance(table.get("ranges"), Mapping):
         folder = beside[0] if beside else Path()
-        table["ranges"] = {key: _read(key, value, folder) for key, value in table["ranges"].items()}
+        table["ranges"] = {key: _short(key, _read(key, value, folder)) for key, value in table["ranges"].items()}
     return table
 
 
@@ -59,6 +60,16 @@ def _read(key: str, value: Any, folder: Path) -> Any:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
 
 
+def _short(key: str, value: Any) -> Any:
+    """A range; where its text is longer than a configuration's may be, its 1,326 numbers."""
+    if not isinstance(value, str) or len(value) <= MOST_TEXT:
+        return value
+    try:
+        return read_range(value).tolist()
+    except ValueError as error:
+        raise ValueError(f"game.ranges.{key}: {error}") from None
+
+
 MOST_ITERATIONS = 5_000
 """Of a spot that is solved to a share of the pot, if that is not reached before."""
 
@@ -71,7 +82,7 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
     points, at = [], 10
     while at < MOST_ITERATIONS:
         points.append(at)
-        at += max(10, at // 5)
+        at += max(10, at // 10)  # an evaluation takes no longer than an iteration
     run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": to}
     return {
         "game": {"name": SUBGAME, **{key: value for key, value in game.items() if value is not None}},

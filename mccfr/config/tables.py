@@ -121,7 +121,17 @@ def _at_least(value: float | None, bound: int) -> bool:
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "self-consistency", "abstract")
+METHODS = (
+    AUTO,
+    "exact",
+    "head-to-head",
+    "sampled-br",
+    "lbr",
+    "trained-br",
+    "self-consistency",
+    "abstract",
+    "bounds",
+)
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 
@@ -177,6 +187,7 @@ class ExportConfig(Table, frozen=True):
     out: str | None = None  # relative to the current directory; None: beside the run, named like it
     format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
+    best: str | None = None  # the checkpoint that this method of [evaluation] found least exploitable; None: the last
 
 
 class ClusterConfig(Table, frozen=True):

@@ -31,7 +31,7 @@ from mccfr.intervals import ratio95
 from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
-from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, by_strength, seated
+from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import BlockRows, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
@@ -77,9 +77,7 @@ def head_to_head(
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     check_same_game(one.game, other.game)
-    sources = [
-        BoardSource(side.game, np.float64, seed, purpose=EVALUATION, arrange=by_strength) for side in (one, other)
-    ]
+    sources = [BoardSource(side.game, np.float64, seed, purpose=EVALUATION, ordered=True) for side in (one, other)]
     for side in (one, other):
         check_strategy(side)
     listed = sources[0].listed
@@ -160,7 +158,7 @@ class SeatedPolicies:
     def play(self, board: SampledBoard, seating: int) -> tuple[float, float]:
         """Sums over pairs of hands on a board: chips that player 0 gets, and weights; side `seating` is player 0.
 
-        board  in order of strength (`by_strength`)
+        board  in order of strength
         """
         return self._seatings[seating].play(board)
 

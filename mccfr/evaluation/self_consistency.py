@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
-from mccfr.evaluation.sampled_best_response import hand_classes
+from mccfr.evaluation.first_street import hand_classes
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk

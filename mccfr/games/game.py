@@ -1,6 +1,7 @@
 """What every game comes down to: a compiled tree and, for the poker family, the cards dealt beside it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,17 @@ from mccfr.cards.deck import STREET_NAMES
 from mccfr.cards.strata import Strata
 from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
+
+
+class Rake(NamedTuple):
+    """What is taken of a pot before its winner, or those who share it, get the rest: a share, at most `cap` chips."""
+
+    share: float
+    cap: float
+
+    def of(self, pot: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Chips that are taken of each pot; of one that a fold ends, the bet that nobody called is no part."""
+        return np.minimum(self.share * pot, self.cap)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +41,8 @@ class Game:
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
     strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
+    rake: Rake | None = None  # what one wins is less than what the other loses then; the tree's payoffs are before it
+    trunk_cards: Cards | None = None  # in the buckets of `solver.trunk`, for opponents in CFR-BR on sampled boards
 
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"
@@ -41,6 +55,19 @@ class Game:
     def street_name(self, street: int) -> str | int:
         """A street's name where there is one: "turn" in a hold'em game; elsewhere its number in the tree, from 0."""
         return STREET_NAMES[self.cards.cards_on(street)] if self.is_holdem and self.cards.dealt else street
+
+    @property
+    def roles(self) -> tuple[str, str]:
+        """What people call the two players."""
+        if self.is_holdem:
+            return (
+                ("big blind", "button")
+                if self.street_name(0) == STREET_NAMES[0]
+                else ("out of position", "in position")
+            )
+        arrays = self.tree.arrays
+        begins = arrays.player[int(np.argmax(arrays.kind == DECISION))]
+        return ("second player", "first player") if begins else ("first player", "second player")
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:

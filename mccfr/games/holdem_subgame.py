@@ -1,7 +1,7 @@
 """No-limit hold'em spots, typed or from files: flop, turn and river, every combination a hand of its own."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +9,10 @@ import numpy as np
 from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
 from abstraction.ranges import read_range
 from mccfr.cards.endgame import endgame_cards
+from mccfr.cards.symmetry import suits_merged
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
@@ -26,8 +27,9 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
-    lossless: every (board, hand) that its owner reaches is a bucket of its own.  Bets of a spot are whole chips where
-    its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
+    lossless: every (board, hand) that its owner reaches is a bucket of its own; those of a typed spot that differ by a
+    renaming of suits which changes neither board nor ranges are one.  Bets of a spot are whole chips where its pot and
+    stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
     bet size that makes no endgame.
     """
     spot = config.file is None
@@ -49,12 +51,14 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         put_in_before=half,
         **line_edits(config.menu),
     )
+    cards = endgame_cards(endgame.board, endgame.reach, streets)
     return Game(
         "holdem-subgame",
         build_tree(rules),
-        endgame_cards(endgame.board, endgame.reach, streets),
+        suits_merged(cards) if spot else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
+        rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,
     )
 
 

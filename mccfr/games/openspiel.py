@@ -13,8 +13,9 @@ _ZERO = 1e-9  # sums of payoffs that OpenSpiel itself rounds
 def import_openspiel(config: OpenSpielGame) -> Game:
     """Compile a game of OpenSpiel that is turn-based, for two players, zero sum and of perfect recall.
 
-    Labels are action ids as text, infosets are named by `information_state_string` (by the history where a game of
-    perfect information has none).  Payoffs are OpenSpiel's returns.
+    Labels are action ids as text, beside OpenSpiel's names of the actions; infosets are named by
+    `information_state_string` (by the history where a game of perfect information has none).  Payoffs are OpenSpiel's
+    returns.
 
     Raises `ValueError` where the package is missing, OpenSpiel does not know the game, a condition fails (which one is
     said), or there are more than `max_histories` histories, chance and terminals included.
@@ -41,10 +42,12 @@ def import_openspiel(config: OpenSpielGame) -> Game:
             return _payoff(state, config.game)
         if state.is_chance_node():
             actions, probabilities = zip(*state.chance_outcomes(), strict=True)
-            return Chance([str(a) for a in actions], probabilities, [(state, a) for a in actions])
+            names = [state.action_to_string(a) for a in actions]
+            return Chance([str(a) for a in actions], probabilities, [(state, a) for a in actions], names)
         player, actions = state.current_player(), state.legal_actions()
         infoset = state.history_str() if by_history else state.information_state_string(player)
-        return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions])
+        names = [state.action_to_string(player, a) for a in actions]
+        return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions], names)
 
     name = f"game.game = {config.game!r}"
     tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=config.max_histories, name=name)

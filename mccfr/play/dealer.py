@@ -112,12 +112,14 @@ class Score(NamedTuple):
     chips      won by each player
     mean       chips a hand that the first one wins, and the 95 % interval: over pairs of hands where deals are
                duplicate; None with fewer than two
+    pairs      where deals are duplicate
     """
 
     hands: int
     chips: tuple[float, float]
     mean: float | None
     ci95: tuple[float, float] | None
+    pairs: int | None = None
 
 
 class MatchDealer:
@@ -241,19 +243,34 @@ def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: Played) -> Lo
 
 def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
     """How a match stands after the hands of its log, in order."""
-    won = [_of_first(plan, hand) for hand in hands]
-    half = plan.hands // 2
-    pairs = [(won[k] + won[k + half]) / 2 for k in range(len(won) - half)]
-    return score_of(won, pairs if plan.duplicate else won)
+    return score_of([_of_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
 
 
-def score_of(won: Sequence[float], units: Sequence[float]) -> Score:
-    """How things stand by what was won in each hand, and in each of the independent units."""
+def score_of(won: Sequence[float], half: int | None = None) -> Score:
+    """How things stand by what was won in each hand; `half`: as many are dealt again, where deals are duplicate."""
+    units = won if half is None else [(first + again) / 2 for first, again in zip(won, won[half:], strict=False)]
     mean, interval = None, None
     if len(units) > 1:
         mean, interval = ratio95(np.array(units), np.ones(len(units)))
     total = float(sum(won))
-    return Score(len(won), (total, -total), mean, interval)
+    return Score(len(won), (total, -total), mean, interval, None if half is None else len(units))
+
+
+def duplicate_half(hands: Sequence[LoggedHand]) -> int | None:
+    """Half of the hands, where the second half was dealt as the first with seats exchanged; None where not.
+
+    By all cards that are known of both hands of a pair, and by who sat where.
+    """
+    half = len(hands) // 2
+    pairs = list(zip(hands[:half], hands[half:], strict=False))
+    known = [
+        (one, other)
+        for first, again in pairs
+        for one, other in zip((*first.holes, *first.board), (*again.holes, *again.board), strict=False)
+        if one and other
+    ]
+    exchanged = all(first.names == again.names[::-1] for first, again in pairs)
+    return half if known and len(hands) == 2 * half and exchanged and all(a == b for a, b in known) else None
 
 
 def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 from abstraction.cards import combo_text
 from mccfr.cards.deck import class_text
+from mccfr.games.said import said_line
 from mccfr.policy.profile import Profile
 from mccfr.policy.query import answer_head, query
 from mccfr.solvers.deep.asked import Asked
@@ -37,7 +38,7 @@ def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: i
     """The answer for cards themselves."""
     game = asked.game
     table = game.cards.at_table()
-    node, answer = answer_head(game, line)
+    node, answer = answer_head(game, said_line(game, line))
     street = int(game.tree.arrays.block[node]) // 2
     dealt = table.read_board(street, board)
     combos = np.arange(table.hand_count) if hand is None else table.find_hands(hand)

@@ -7,6 +7,7 @@ import numpy as np
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import NOWHERE
+from mccfr.games.said import said_line
 from mccfr.games.translation import Translation
 from mccfr.policy.profile import Behaviour
 from mccfr.trees.compiled import DECISION
@@ -17,7 +18,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     """The strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
     source  a `Policy`, or `Profile(game, strategy)`
-    line    as `mccfr.trees.lines` reads it
+    line    as `mccfr.trees.lines` reads it, or as people write it (`mccfr.games.said`)
     hand    one hand; None: every hand of the player's range (games without cards need none)
     board   all board cards, or those dealt after the board that the game begins with; needed where there are several
 
@@ -33,7 +34,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
     """
     game = source.game
-    tree, cards = game.tree, game.cards
+    tree, cards, line = game.tree, game.cards, said_line(game, line)
     try:
         node, answer = answer_head(game, line)
     except ValueError:
@@ -66,11 +67,15 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
         "line": line_text(tree, node),
         "street": game.street_name(street),
         "player": player,
+        "role": game.roles[player],
+        "big_blind_chips": game.big_blind_chips,
         "pot_chips": None if not dealt else _whole(sum(put_in_chips(tree, node))),
         "actions": [
-            {"action": tree.label[child], "to_chips": to} for child, to in zip(tree.children(node), chips, strict=True)
+            {"action": tree.label[child], "to_chips": to}
+            | ({} if tree.action_names is None else {"name": tree.action_names[child]})
+            for child, to in zip(tree.children(node), chips, strict=True)
         ],
-    }
+    } | ({} if dealt or tree.infoset_names is None else {"infoset": tree.infoset_names[player][tree.arrays.row[node]]})
 
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
@@ -105,6 +110,8 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
         "line": line.strip(),
         "street": game.street_name(state.street),
         "player": state.player,
+        "role": game.roles[state.player],
+        "big_blind_chips": game.big_blind_chips,
         "pot_chips": _whole(sum(state.put_in)),
         "actions": [found[action] for action in order],
         "readings": [

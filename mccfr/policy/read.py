@@ -1,8 +1,10 @@
 """Reading a policy directory: rows of probabilities by mapped lookup, and the game rebuilt from its own arrays."""
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
-from mccfr.policy.profile import Behaviour, place
+from mccfr.policy.profile import Behaviour, Profile, place
 from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.replacing import RUN_ID, replaceable
@@ -182,24 +184,60 @@ class Policy(Behaviour):
         """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
         return query(self, line, hand, board)
 
-    def export(self, out: Path, *, format: str = "csv", replace: bool = False) -> Path:  # noqa: A002 - the command's name
+    def export(
+        self,
+        out: Path,
+        *,
+        format: str = "csv",  # noqa: A002 - the command's name
+        board: str | None = None,
+        replace: bool = False,
+    ) -> Path:
         """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); returns what was written.
 
+        board    csv, parquet: rows of hands on this board, "" for none; None: of buckets
         replace  whether an export of another run or solver may be replaced
 
         Raises `ValueError` for another format, and for one that this game or installation has not; `FileExistsError`
         where something else is at `out`.
         """
-        from mccfr.policy.export import LISTS, PROVENANCE, export  # which is above what reads policies
+        from mccfr.policy.export import BY_HAND, LISTS, PROVENANCE, export  # which is above what reads policies
 
         if format not in LISTS:
             raise ValueError(f"export format {format!r} is not one of {', '.join(LISTS)}, which a policy is written as")
+        if board is not None and format not in BY_HAND:
+            raise ValueError(f"{format} has no rows that could be of hands: choose {' or '.join(BY_HAND)}")
         origin = self.meta["provenance"]
         may = replaceable(PROVENANCE[format], origin.get(RUN_ID), replace=replace)
         check_output(out := Path(out), may)
         document = self.meta["game"]
-        export(self.game, document, self.strategy(), TableSet({}), out, format, "", origin, replaceable=may)
+        nothing = TableSet({})
+        export(self.game, document, self.strategy(), nothing, out, format, "", origin, board=board, replaceable=may)
         return out
+
+    def frame(self, board: str | None = None) -> Any:
+        """The strategy as a pandas DataFrame: a row for each infoset and action, columns as of `export`.
+
+        board  rows of hands on this board, "" for none; None: of buckets
+
+        Raises `ValueError` without pandas, and for what is no board of the game.
+        """
+        from mccfr.policy.export.rows import COLUMNS, strategy_rows
+
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            raise ValueError("Policy.frame needs pandas: pip install pandas, or export csv or parquet") from None
+        rows = strategy_rows(Profile(self.game, self.strategy()), board)
+        return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what hands do at the first decision, where the game has hands."""
+        from mccfr.policy.html import first_decision_html
+
+        try:
+            return first_decision_html(self, repr(self))
+        except ValueError:
+            return f"<p>{escape(repr(self))}</p>"
 
     def __repr__(self) -> str:
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"

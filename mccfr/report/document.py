@@ -8,21 +8,24 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mccfr import __version__
+from mccfr.cards.grid import make_grid
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.game import Game
 from mccfr.report.averages import averages_section
 from mccfr.report.boards import ShownCards, shown_cards
-from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
-from mccfr.report.grid import make_grid
 from mccfr.report.page import script, style
-from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
+from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.deep.asked import is_unlisted
+from mccfr.tables.strategy import Strategy
 from storage import durable
 from storage.checkpoint import Checkpoint
 from storage.outputs import check_output, contains, output
@@ -46,30 +49,41 @@ def write_report(
     limit_bytes: int = LIMIT_BYTES,
     abstraction: Path | None = None,
 ) -> dict[str, int]:
-    """Write the report of the run in `directory` to the file `out`, in one step; returns counts of what is in it.
+    """Write the report of a run or a policy to the file `out`, in one step; returns counts of what is in it.
 
-    checkpoint   its number; None: the newest
+    directory    of either
+    checkpoint   number of the run's; None: the newest
     boards       boards as text; none: on each later street up to `board_count`, spread evenly (whole hold'em: none)
     limit_bytes  about how much the decisions may take; the first one is always there
     abstraction  where the run's card abstraction lies, if it was moved
 
     Returns `decisions`, `boards`, `boards_left_out`, `complete` (1 unless decisions on these boards were left out) and
     `bytes`; no decisions are shown of networks whose average no table holds.  Raises `ValueError` for a directory that
-    is no run, a run without a checkpoint, a game without cards and a board that is none, or cannot be shown;
+    is neither, a run without a checkpoint, a game without cards and a board that is none, or cannot be shown;
     `FileExistsError` where `out` is something else than an earlier report.
     """
     check_output(out, _is_report)
-    run = open_run(directory, abstraction, NAMED_CODE)
-    found, game = find_checkpoint(run, checkpoint), run.build_game()
-    if run.algorithm.averages.keeps_networks and is_unlisted(game):
-        shown, counts = _unlisted(game, boards), {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
+    counts = {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
+    name, asked = directory.resolve().name, Reference(directory, checkpoint, abstraction)
+    run = open_run(directory, abstraction, NAMED_CODE) if is_run(directory) else None
+    strategy: Strategy | None
+    if run is None:
+        target = open_target(asked)
+        game, strategy, text = target.game, target.strategy, _Text(name, target.game, target.counts)
+    else:
+        found, game = find_checkpoint(run, checkpoint), run.build_game()
+        text = _text_of_run(run, game, found)
+        unlisted = run.algorithm.averages.keeps_networks and is_unlisted(game)
+        strategy = None if unlisted else stored_average(game, run.config, found)
+    if strategy is None:
+        shown = _unlisted(game, boards)
     else:
         cards = shown_cards(game, boards, board_count)
-        views, cut = decision_views(game, stored_average(game, run.config, found), cards, limit_bytes)
+        views, cut = decision_views(game, strategy, cards, limit_bytes)
         counts = {"decisions": len(views), "boards": len(cards.boards), "boards_left_out": cards.left_out}
         counts["complete"] = int(not cut)
         shown = _shown(_data(game, cards, views), _left_out(cards, cut))
-    written = _page(run, game, found, shown).encode()
+    written = _page(text, shown).encode()
     with output(out, _is_report) as temporary:
         durable.write_file(temporary, written)
     return counts | {"bytes": len(written)}
@@ -78,11 +92,10 @@ def write_report(
 def _data(game: Game, cards: ShownCards, views: Mapping[str, Any]) -> dict[str, Any]:
     """What the script reads."""
     grid = make_grid(cards.hand_cards, cards.names)
-    seats = ("out of position", "button") if game.name.startswith("holdem") else ("first seat", "second seat")
     return {
         "scale": SCALE,
         "names": list(cards.names),
-        "players": [f"Player {player} ({seat})" for player, seat in enumerate(seats)],
+        "players": [f"Player {player} ({role})" for player, role in enumerate(game.roles)],
         "rows": grid.rows,
         "columns": grid.columns,
         "label": list(grid.label),
@@ -162,11 +175,51 @@ range. Actions at the side are means over the range. {escape(left_out)}</p>""",
     )
 
 
-def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _StrategyParts) -> str:
-    title = escape(f"{game.name}: {run.directory.resolve().name}")
-    records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
-    axis = run.algorithm.traits.axis
-    config = escape(run.path(CONFIG).read_text(encoding="utf-8"))
+class _Text(NamedTuple):
+    """What a page says beside the strategy, of something exported as far as it says so itself.
+
+    counts   nodes touched, iterations, and number of the checkpoint
+    results  HTML of evaluations, "" where there are none
+    facts    that only a run has;  config  its text
+    """
+
+    name: str
+    game: Game
+    counts: Mapping[str, Any]
+    headline: str = ""
+    results: str = ""
+    facts: Mapping[str, str] = MappingProxyType({})
+    config: str = ""
+
+
+def _text_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> _Text:
+    state = checkpoint.state
+    records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= state["nodes_touched"]]
+    results = f"""{_curves(records, run.algorithm.traits.axis)}
+<details><summary>Evaluations</summary>{_evaluations(records)}</details>
+{averages_section(run, game, checkpoint)}
+"""
+    facts = {
+        "algorithm": run.algorithm.name,
+        "training time": f"{state['training_seconds']:,.1f} s",
+        "identity": str(run.manifest["identity"]),
+        **_saturated(run, checkpoint),
+        "made by": str(run.manifest["created_by"]) + f", report by mccfr {__version__}",
+    }
+    return _Text(
+        run.directory.resolve().name,
+        game,
+        {**state, "checkpoint": checkpoint.number},
+        f"{run.algorithm.name}, {_headline(state, records)}",
+        results,
+        facts,
+        run.path(CONFIG).read_text(encoding="utf-8"),
+    )
+
+
+def _page(text: _Text, shown: _StrategyParts) -> str:
+    title = escape(f"{text.game.name}: {text.name}")
+    config = f"<details><summary>Configuration</summary><pre>{escape(text.config)}</pre></details>\n"
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -179,23 +232,18 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _StrategyParts) -
 </head>
 <body>
 <h1>{title}</h1>
-<p class="quiet">{escape(_headline(run, checkpoint, records))}</p>
+<p class="quiet">{escape(text.headline or _headline(text.counts, []))}</p>
 <h2>Strategy</h2>
 {shown.strategy}
-{_curves(records, axis)}
-<details><summary>Evaluations</summary>{_evaluations(records)}</details>
-{averages_section(run, game, checkpoint)}
-<h2>Run</h2>
-{_facts(run, game, checkpoint)}
-<details><summary>Configuration</summary><pre>{config}</pre></details>
-{shown.scripts}</body>
+{text.results}<h2>{"Run" if text.config else "Policy"}</h2>
+{_facts(text)}
+{config if text.config else ""}{shown.scripts}</body>
 </html>
 """
 
 
-def _headline(run: Run, checkpoint: Checkpoint, records: Sequence[Mapping[str, Any]]) -> str:
-    state = checkpoint.state
-    text = f"{run.algorithm.name}, {state['iterations']:,} iterations, {state['nodes_touched']:,} nodes touched"
+def _headline(counts: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> str:
+    text = f"{_count(counts['iterations'])} iterations, {_count(counts['nodes_touched'])} nodes touched"
     newest = [figures[-1] for figures in _by_figure(records) if figures[-1]["exploitability_chips"] is not None]
     if not newest:
         return text
@@ -289,22 +337,22 @@ def _saturated(run: Run, checkpoint: Checkpoint) -> dict[str, str]:
     return {} if count is None else {"saturated 16-bit cells": f"{count:,}"}
 
 
-def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:
-    counts, state = game.counts(), checkpoint.state
+def _count(value: int | None) -> str:
+    return "unknown" if value is None else f"{value:,}"
+
+
+def _facts(text: _Text) -> str:
+    game, counts = text.game, text.game.counts()
     facts = {
         "game": game.name,
         "decisions of the betting": f"{counts['decision_nodes']:,} (of {counts['nodes']:,} nodes)",
         "infosets": f"{counts['infosets']:,}",
         "pot at the start": f"{game.pot_chips:,.10g} chips",
         "big blind": "none" if game.big_blind_chips is None else f"{game.big_blind_chips:,.10g} chips",
-        "algorithm": run.algorithm.name,
-        "iterations": f"{state['iterations']:,}",
-        "nodes touched": f"{state['nodes_touched']:,}",
-        "training time": f"{state['training_seconds']:,.1f} s",
-        "checkpoint": str(checkpoint.number),
-        "identity": str(run.manifest["identity"]),
-        **_saturated(run, checkpoint),
-        "made by": str(run.manifest["created_by"]) + f", report by mccfr {__version__}",
+        "iterations": _count(text.counts["iterations"]),
+        "nodes touched": _count(text.counts["nodes_touched"]),
+        "checkpoint": _count(text.counts["checkpoint"]),
+        **text.facts,
     }
-    lines = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in facts.items()]
+    lines = [f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in facts.items()]
     return f'<table class="facts">{"".join(lines)}</table>'

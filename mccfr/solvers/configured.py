@@ -3,8 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
+from abstraction.buckets import Abstraction, is_abstraction
 from mccfr.cards.strata import in_strata
-from mccfr.config.tables import Config
+from mccfr.config.solvers import TRUNKS, CfrBrConfig
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
@@ -16,13 +18,36 @@ def configured_game(config: Config, base: Path) -> Game:
     For algorithms over histories, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
     abstraction that is absent or does not suit the game, and for too many histories.
     """
-    game = build_game(config.game, base, config.abstraction)
-    if config.abstraction is not None and not game.cards.shared_bytes:
-        from abstraction.buckets import Abstraction
+    game = with_trunk(_on(config.abstraction, config, base), config, base)
+    return form_for(stratified(game, config), config)
+
+
+def with_trunk(game: Game, config: Config, base: Path) -> Game:
+    """A game with the buckets of the abstraction that `solver.trunk` names, if it names one."""
+    path = trunk_path(config, base)
+    if path is None:
+        return game
+    if not is_abstraction(path):
+        raise ValueError(
+            f"solver.trunk = {str(path)!r} is no abstraction: name a directory that mccfr abstraction build wrote, "
+            "'own' or 'lossless'"
+        )
+    return replace(game, trunk_cards=_on(AbstractionConfig(path=str(path)), config, base).cards)
+
+
+def trunk_path(config: Config, base: Path) -> Path | None:
+    """Where the abstraction of `solver.trunk` lies; None where it names none.  `base` is what it is relative to."""
+    trunk = config.solver.trunk if isinstance(config.solver, CfrBrConfig) else None
+    return None if trunk is None or trunk in TRUNKS else (base / trunk).resolve()
+
+
+def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Game:
+    game = build_game(config.game, base, abstraction)
+    if abstraction is not None and not game.cards.shared_bytes:
         from mccfr.games.bucketed import bucketed
 
-        game = bucketed(game, Abstraction(base / config.abstraction.path))
-    return form_for(stratified(game, config), config)
+        game = bucketed(game, Abstraction(base / abstraction.path))
+    return game
 
 
 def stratified(game: Game, config: Config) -> Game:
@@ -34,8 +59,14 @@ def stratified(game: Game, config: Config) -> Game:
 
 
 def form_for(game: Game, config: Config) -> Game:
-    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories."""
-    if algorithm_of(config).traits.over_histories and game.cards.dealt:
+    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories, or rake."""
+    algorithm = algorithm_of(config)
+    if game.rake is not None and not algorithm.traits.takes_rake:
+        raise ValueError(
+            f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "
+            f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
+        )
+    if algorithm.traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
         return expand(game).game

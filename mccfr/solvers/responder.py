@@ -20,7 +20,7 @@ from mccfr.config.games import GameConfig
 from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_chance.algorithm import PublicChance, PublicChanceSolver
+from mccfr.solvers.public.public_chance.algorithm import PublicChance, public_chance_solver
 from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables
@@ -61,7 +61,7 @@ def responder(
     share = Share(STREAMS + seat, 1, state or WorkerState())
     if sampler == PUBLIC:
         public = PublicChanceConfig(seed=seed, discount="linear", period_nodes=_PERIOD_BOARDS * game.tree.nodes)
-        return PublicChanceSolver(game, public, tables, share, (seat,))
+        return public_chance_solver(game, public, tables, share, (seat,))
     period = max(_LEAST_PERIOD_NODES, int(game.infosets[seat::2].sum()))
     config = ExternalSamplingConfig(seed=seed, discount="linear", period_nodes=period)
     return _ExternalResponder(game, seat, tables, config, share)

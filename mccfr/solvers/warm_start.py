@@ -38,13 +38,16 @@ from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
-from mccfr.tables.layout import TableSet
+from mccfr.solvers.public.public_chance.responding import TRUNK
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 _ROWS_AT_A_TIME = 1 << 12
+WARM_BOARDS = 100.0
+"""What a policy counts for where boards are sampled: soon outweighed where it is bad, for later boards weigh more."""
 
 
 class Shares(NamedTuple):
@@ -73,14 +76,36 @@ class Cells(NamedTuple):
     share: Floats
 
 
-def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, iterations: float) -> None:
+def begin_warm_boards(
+    game: Game, trunk: Game | None, tables: TableSet, source: Game, strategy: Strategy, boards: float
+) -> None:
+    """The same for CFR-BR on sampled boards, which updates all hands at once: both players, and their opponents.
+
+    trunk   the game on the buckets of the opponents; None: on those of the players
+    boards  that the strategy counts for: R(I, a) = σ(I, a) · stake · reach · boards · hands of the row · H
+    """
+    hands = game.cards.most_hands
+    begin_warm(game, tables, source, strategy, boards, hands)
+    theirs = {
+        table_name("regret", block): cells
+        for block in range(2 * game.tree.streets)
+        if (cells := tables.rows(TRUNK, block)) is not None
+    }
+    begin_warm(trunk or game, TableSet(theirs), source, strategy, boards, hands)
+
+
+def begin_warm(
+    game: Game, tables: TableSet, source: Game, strategy: Strategy, iterations: float, hands: int | None = None
+) -> None:
     """Fill fresh tables [bucket, slot] of float32 or float64, in place; blocks without strategy sums stay without.
 
     game        of the run
     source      the same game but for card buckets and, where it has real rules, bets (`check_same_game`)
     strategy    for `source`, with weights
     iterations  T: so many the strategy counts for
+    hands       H that are updated in an iteration, each against H; None: one, against one that is sampled
     """
+    together = 1 if hands is None else hands
     blocks = range(2 * game.tree.streets)
     scale = _scales(source, strategy, iterations)
     cells, readings = _translated(game, source)
@@ -101,13 +126,14 @@ def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, i
         played[-1][:] = regrets[:, : len(played[-1])].sum(axis=0, dtype=np.float64) / iterations
         kept = tables.rows("strategy_sum", block)
         if kept is not None:
-            kept[:, : len(played[-1])] = regrets[:, : len(played[-1])]
+            kept[:, : len(played[-1])] = together * regrets[:, : len(played[-1])]
     stake, reach = _stakes(game, played), np.zeros((game.tree.nodes, 2))
     np.add.at(reach, readings.own, _reaches(source, known)[readings.other] * readings.share[:, None])
     for block in blocks:
         regrets = tables.rows("regret", block)
         if regrets is not None:
-            _spread(game, block, regrets, stake, reach[:, 1 - block % 2], iterations * dealt[block])
+            visits = iterations * together**2 * dealt[block]
+            _spread(game, block, regrets, stake, reach[:, 1 - block % 2], visits, 0.5 if hands is None else 1.0)
 
 
 def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:
@@ -232,17 +258,24 @@ def _reaches(game: Game, played: list[Floats]) -> Floats:
 
 
 def _spread(
-    game: Game, block: int, regrets: npt.NDArray[np.floating], stake: Floats, reach: Floats, visits: Floats
+    game: Game,
+    block: int,
+    regrets: npt.NDArray[np.floating],
+    stake: Floats,
+    reach: Floats,
+    visits: Floats,
+    growth: float,
 ) -> None:
     """Make sums in a block's regrets what the rule says, in place.
 
     stake, reach  [N] chips, and share of the opponent's hands that come there
     visits        [buckets] in which a bucket is dealt
+    growth        power of their number with which regrets grow: 1/2 where gains are those of sampled hands
     """
     arrays = game.tree.arrays
     for node in np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block)).tolist():
         slots = slice(int(arrays.slot[node]), int(arrays.slot[node]) + int(arrays.count[node]))
         row = regrets[:, slots].astype(np.float64)
         total = row.sum(axis=1)
-        size = stake[node] * np.sqrt(visits * reach[node])
+        size = stake[node] * (visits * reach[node]) ** growth
         regrets[:, slots] = row * (size / np.where(total > 0, total, 1))[:, None]

@@ -87,6 +87,7 @@ class CompiledTree:
     row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
     infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
     put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
+    action_names: Sequence[str] | None = None  # [N] what people call what leads into the node, where labels are numbers
 
     @property
     def nodes(self) -> int:

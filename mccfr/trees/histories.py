@@ -7,6 +7,7 @@ enough to compare.
 
 from array import array
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,20 +28,25 @@ def most_histories(wanted: int = MAX_HISTORIES) -> int:
 
 
 class Decision(NamedTuple):
-    """A history where a player acts: who, what names his infoset, and for each action its label and what follows."""
+    """A history where a player acts: who, what names his infoset, and for each action its label and what follows.
+
+    names  of actions, for people, where labels are numbers
+    """
 
     player: int
     infoset: str
     labels: Sequence[str]
     children: Sequence[Any]
+    names: Sequence[str] | None = None
 
 
 class Chance(NamedTuple):
-    """A history where chance acts: for each outcome its label, its probability and what follows."""
+    """A history where chance acts: for each outcome its label, its probability and what follows; `names` as above."""
 
     labels: Sequence[str]
     probabilities: Sequence[float]
     children: Sequence[Any]
+    names: Sequence[str] | None = None
 
 
 Expansion = Decision | Chance | float
@@ -102,6 +108,7 @@ class _Records:
         self.count, self.first, self.row, self.parent = array("i"), array("i"), array("i"), array("i")
         self.fixed, self.probability = array("d"), array("d")
         self.label: list[str] = []
+        self.named: list[str] = []  # as far as there are names
 
     def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
         """Append siblings; returns the first one's number."""
@@ -117,10 +124,13 @@ class _Records:
         self.label.extend(labels)
         return first
 
-    def open(self, node: int, kind: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
+    def open(self, node: int, kind: int, found: Decision | Chance, probabilities: Sequence[float]) -> int:
         """Give a node its children; returns the first one's number."""
-        first = self.add(node, labels, probabilities)
-        self.kind[node], self.count[node], self.first[node] = kind, len(labels), first
+        first = self.add(node, found.labels, probabilities)
+        self.kind[node], self.count[node], self.first[node] = kind, len(found.labels), first
+        if found.names is not None:
+            self.named.extend([""] * (first - len(self.named)))
+            self.named.extend(map(intern, found.names))
         return first
 
 
@@ -158,10 +168,10 @@ def build_history_tree(
                 f"({'by the memory available' if allowed < max_histories else 'at most'}): take a smaller game"
             )
         if isinstance(found, Chance):
-            first = records.open(node, CHANCE, found.labels, found.probabilities)
+            first = records.open(node, CHANCE, found, found.probabilities)
             children = [(first + a, child, *before) for a, child in enumerate(found.children)]
         else:
-            first = records.open(node, DECISION, found.labels, (1.0,) * count)
+            first = records.open(node, DECISION, found, (1.0,) * count)
             infosets = players[found.player]
             row = infosets.find(found, before[found.player])
             records.player[node], records.row[node] = found.player, row
@@ -203,6 +213,7 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
         np.array([infosets.slots for infosets in players], np.int64),
         np.array([len(infosets.rows) for infosets in players], np.int64),
         (list(players[0].rows), list(players[1].rows)),
+        action_names=records.named + [""] * (len(row) - len(records.named)) if records.named else None,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.report.grid import Grid
+from mccfr.cards.grid import Grid
 
 DIGITS = 6
 """Of numbers that pages are told."""

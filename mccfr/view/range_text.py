@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.report.grid import Grid
+from mccfr.cards.grid import Grid
 
 DECIMALS = 3
 

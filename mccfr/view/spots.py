@@ -1,7 +1,6 @@
 """What a page shows of a strategy: the game, and what both players may hold and do at a line of betting on a board."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -9,26 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.dealt import Board, DealtCards
+from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.reading import NOWHERE, Reading
-from mccfr.games.translation import Translation, actions_of, real_betting
+from mccfr.games.translation import Translation
+from mccfr.play.line_ranges import Followed, LineRanges, Weights
 from mccfr.play.player import Betting, State
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.play.terminal import Money, money_of
 from mccfr.policy.profile import Behaviour
-from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, GridCells, rounded
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
-from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
+from mccfr.view.words import action_kind, action_text, pot_share, street_text
 
 MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 9 MB each after a flop
 _LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
-
-Weights = npt.NDArray[np.float64]
 
 
 class Action(NamedTuple):
@@ -36,34 +34,6 @@ class Action(NamedTuple):
 
     action: str
     to_chips: float
-
-
-@dataclass(frozen=True)
-class _WeightedReading:
-    """A reading of the line.
-
-    probability  of this reading
-    weight       [2, H] the same times the probability of each player's actions, with each of his hands
-    """
-
-    probability: float
-    weight: Weights
-
-
-@dataclass(frozen=True)
-class _Spot:
-    """A line that has been followed, with the board it was followed on.
-
-    boards  of every street up to the state's; None: cards are missing
-    places  by node and `closed` of a reading; without a board weights are those before the game
-    """
-
-    line: str
-    state: State
-    boards: list[Board] | None
-    places: dict[tuple[int, int], _WeightedReading]
-    path: list[dict[str, Any]]
-    acted: list[tuple[State, str]]
 
 
 class SpotDecision(NamedTuple):
@@ -100,13 +70,15 @@ class Spots:
         """
         self._source, self._game, self.title = source, source.game, title
         self._facts = facts or []
-        self._betting, self._dealing = real_betting(source.game), source.game.cards.at_table()
+        self._ranges = LineRanges(source)
+        self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
         self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
         self._grid = make_grid(self._dealing.hand_cards, self._names)
         self._cells = GridCells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
-        self._money, self._roles = money_of(source.game), roles(source.game)
+        first, second = source.game.roles
+        self._money, self._roles = money_of(source.game), (first.capitalize(), second.capitalize())
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
 
     @property
@@ -172,7 +144,7 @@ class Spots:
 
         Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
         """
-        found = self._follow(line, board)
+        found = self._ranges.follow(line, board)
         state, actions = found.state, self._actions(found)
         answer = {
             "line": found.line,
@@ -183,12 +155,12 @@ class Spots:
             "put_in_chips": list(state.put_in),
             "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "behind_chips": None if self._rules is None else [self._rules.stack - chips for chips in state.put_in],
-            "path": found.path,
+            "path": [self.step(state, action, line) for line, state, action in found.acted],
             "readings": self._readings(found),
             "actions": [self._told(found, action) for action in actions],
         }
         if found.boards is None:
-            lacking = self._lacking(state.street, board)
+            lacking = self._ranges.lacking(state.street, board)
             return {**answer, "board": board, "missing_cards": lacking, "hands": None, "classes": None, "ranges": None}
         text = self._dealing.board_text(state.street, found.boards[-1])
         return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
@@ -200,10 +172,10 @@ class Spots:
         Before the flop these are means over the suits of both hands' classes (`mccfr.view.preflop`), exact where ranges
         do not know suits.  Both are None where cards are missing.  Raises as `spot`.
         """
-        found = self._follow(line, board)
+        found = self._ranges.follow(line, board)
         if found.boards is None:
             return {"equity": None, "mean": None}
-        live, weight = self._live(found), self._reach(found)
+        live, weight = self._live(found), self._ranges.reach(found)
         each, mean = [], []
         for player in range(2):
             opponent_weight, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
@@ -218,11 +190,11 @@ class Spots:
 
     def decision(self, line: str, board: str) -> SpotDecision:
         """A spot with a board; raises as `spot`, and `ValueError` where cards are missing."""
-        found = self._follow(line, board)
+        found = self._ranges.follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
-        acted = [(state, action, found.boards[state.street]) for state, action in found.acted]
-        node, reach = self._single(found), self._reach(found)
+        acted = [(state, action, found.boards[state.street]) for _, state, action in found.acted]
+        node, reach = self._single(found), self._ranges.reach(found)
         return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
@@ -231,7 +203,7 @@ class Spots:
         actions  legal ones, as they are written
         played   [H, A] their probabilities
         """
-        found = self._follow(line, board)
+        found = self._ranges.follow(line, board)
         told = [Action(action, self._to_chips(found.state, action)) for action in actions]
         return {"actions": [self._told(found, one) for one in told], **self._played(found, played)}
 
@@ -247,7 +219,7 @@ class Spots:
             "name": told,
         }
 
-    def _won(self, found: "_Spot", other: Weights) -> Weights:
+    def _won(self, found: "Followed", other: Weights) -> Weights:
         """[H] weight [H] of the other's hands times what is won of the pot from them, mean over the boards to come."""
         assert found.boards is not None
         street = found.state.street
@@ -258,91 +230,14 @@ class Spots:
 
     # --- how it is found ---
 
-    def _follow(self, line: str, board: str) -> _Spot:
-        """Follow a line on a board, with both players' ranges."""
-        line = line.strip()
-        state, readings = self._betting.read(line)
-        if isinstance(state, int):
-            raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
-        tree = self._game.tree
-        if isinstance(self._betting, Translation):
-            actions = actions_of(line)
-        else:
-            actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
-        boards = self._boards(state.street, board)
-        here: Any = self._betting.start()[0]
-        places = {(0, NOWHERE): _WeightedReading(1.0, self._dealing.reach.astype(np.float64))}
-        done, path, acted = "", list[dict[str, Any]](), list[tuple[State, str]]()
-        for action in actions:
-            path.append(self.step(here, action, done))
-            acted.append((here, action))
-            places = self._moved(places, here, action, None if boards is None else boards[here.street])
-            after: Any = self._betting.apply(here, action)
-            done += action + "/" * (after.street != here.street)
-            here = after
-        return _Spot(done, here, boards, places, path, acted)
-
-    def _moved(
-        self, places: Mapping[tuple[int, int], _WeightedReading], state: Any, action: str, board: Board | None
-    ) -> dict[tuple[int, int], _WeightedReading]:
-        """The readings after an action; the range of who acts by what his strategy plays, taken for what the tree has.
-
-        board  of the state's street; None: ranges stay as they are
-        """
-        found: dict[tuple[int, int], _WeightedReading] = {}
-        buckets = None if board is None else self._dealing.bucket_row(state.street, state.player, board)
-        for (node, closed), place in places.items():
-            reading = Reading(node, 1.0, closed)
-            decides = self._betting.decides(reading) and buckets is not None
-            rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
-            for outcome in self._betting.outcomes(reading, state, action):
-                weight = place.weight * outcome.probability
-                if rows is not None:
-                    weight[state.player] *= rows[:, self._number(node, action, outcome)]
-                key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
-                if key in found:
-                    probability, weight = probability + found[key].probability, weight + found[key].weight
-                found[key] = _WeightedReading(probability, weight)
-        return found
-
-    def _number(self, node: int, action: str, outcome: Reading) -> int:
-        """Which of the tree's actions at a decision stands behind what a real action was taken for."""
-        tree = self._game.tree
-        children = list(tree.children(node))
-        taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
-        if taken not in children:  # the call of such a bet, which goes on where that call had led
-            return [tree.label[child] for child in children].index(action)
-        return children.index(taken)
-
-    def _boards(self, street: int, text: str) -> list[Board] | None:
-        """The boards of every street up to one; None where the text is that of an earlier street."""
-        try:
-            last = self._dealing.read_board(street, text)
-        except ValueError:
-            if self._lacking(street, text):
-                return None
-            raise
-        return list(self._dealing.path(street, last))
-
-    def _lacking(self, street: int, text: str) -> int:
-        """How many cards a board of an earlier street lacks; 0 where it is none."""
-        cards = self._game.cards
-        for earlier in range(street - 1, -1, -1):
-            try:
-                self._dealing.read_board(earlier, text)
-            except ValueError:
-                continue
-            return cards.cards_on(street) - cards.cards_on(earlier)
-        return 0 if text else cards.cards_on(street)
-
-    def _single(self, found: _Spot) -> int | None:
+    def _single(self, found: Followed) -> int | None:
         """The decision of the tree that a line is; None where it is only taken for some."""
         (node, closed), *more = found.places
         if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != found.line:
             return None
         return node
 
-    def _actions(self, found: _Spot) -> list[Action]:
+    def _actions(self, found: Followed) -> list[Action]:
         """Actions at a spot: the tree's, or what its actions are in the real game."""
         node, state = self._single(found), found.state
         tree = self._game.tree
@@ -368,7 +263,7 @@ class Spots:
         labels = [tree.label[child] for child in tree.children(state.node)]
         return to_chips(tree, state.node)[labels.index(action)]
 
-    def _strategy(self, found: _Spot, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
+    def _strategy(self, found: Followed, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
         """([H, A] probabilities, [H] whether training has trained them): the mean over the readings, as in queries."""
         assert found.boards is not None
         state, number = found.state, {one.action: place for place, one in enumerate(actions)}
@@ -390,25 +285,18 @@ class Spots:
             trained |= np.array(weighed)[back]
         return played, trained
 
-    def _live(self, found: _Spot) -> npt.NDArray[np.int64]:
+    def _live(self, found: Followed) -> npt.NDArray[np.int64]:
         """Hands that the board leaves and somebody may hold, ascending."""
         assert found.boards is not None
         left = self._dealing.live(found.state.street, found.boards[-1])
         return np.flatnonzero(left & (self._dealing.reach > 0).any(axis=0))
-
-    def _reach(self, found: _Spot) -> Weights:
-        """[2, H] each player's weight of each hand after the line, of the largest before the game; 0 off the board."""
-        assert found.boards is not None
-        total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
-        top = np.maximum(self._dealing.reach.max(axis=1, keepdims=True), 1e-300)
-        return np.asarray(total / top * self._dealing.live(found.state.street, found.boards[-1]))
 
     def _all_showdowns(self, street: int, board: Board) -> RunOuts:
         return run_outs(self._dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
 
     # --- how it is told ---
 
-    def _told(self, found: _Spot, action: Action) -> dict[str, Any]:
+    def _told(self, found: Followed, action: Action) -> dict[str, Any]:
         state: Any = found.state
         after = self._betting.apply(state, action.action)
         ends = isinstance(after, int)
@@ -424,7 +312,7 @@ class Spots:
             "ends": ends,
         }
 
-    def _readings(self, found: _Spot) -> list[dict[str, Any]]:
+    def _readings(self, found: Followed) -> list[dict[str, Any]]:
         """What a line that is not the tree's is taken for, the likeliest first; none for one that is."""
         if self._single(found) is not None:
             return []
@@ -439,9 +327,9 @@ class Spots:
         ]
         return sorted(told, key=lambda one: -one["probability"])
 
-    def _hands(self, found: _Spot, actions: list[Action]) -> dict[str, Any]:
+    def _hands(self, found: Followed, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""
-        live, reach, share = self._live(found), self._reach(found), self._shares(found)
+        live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
         played, trained = self._strategy(found, actions)
         possible = np.zeros(self._dealing.hand_count, bool)
         possible[live] = True
@@ -464,16 +352,16 @@ class Spots:
         ]
         return {**told, "ranges": ranges}
 
-    def _shares(self, found: _Spot) -> Weights:
+    def _shares(self, found: Followed) -> Weights:
         """[2, H] probability of each hand of a player, given all that was done; 0 where nobody comes here."""
-        reach = self._reach(found)
+        reach = self._ranges.reach(found)
         joint = np.stack(
             [reach[one] * np.maximum(self._dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)]
         )
         total = joint.sum(axis=1, keepdims=True)
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
-    def _played(self, found: _Spot, played: Weights) -> dict[str, Any]:
+    def _played(self, found: Followed, played: Weights) -> dict[str, Any]:
         """What a strategy [H, A] plays: over the range, by hand, and by class of hands."""
         live, own = self._live(found), self._shares(found)[found.state.player]
         return {

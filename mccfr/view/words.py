@@ -7,17 +7,6 @@ from mccfr.games.game import Game
 from mccfr.play.player import State
 from mccfr.play.terminal import Money
 
-BIG_BLIND, BUTTON = "Big blind", "Button"
-
-
-def roles(game: Game) -> tuple[str, str]:
-    """What the two positions are called."""
-    if game.is_holdem:
-        return BIG_BLIND, BUTTON
-    first = int(game.tree.arrays.player[0])
-    names = "First player", "Second player"
-    return (names[first], names[1 - first])
-
 
 def street_text(game: Game, street: int) -> str:
     """What a street is called."""

@@ -41,6 +41,7 @@ from abstraction.stages import Phases, StageMaker
 from storage.checkpoint import checkpoint_path, open_checkpoint, verify
 from storage.checkpoint_writer import commit
 from storage.schema import ArraySpec
+from storage.space import bytes_text
 
 pytestmark = pytest.mark.usefixtures("shared_descriptions")
 PERCENTILES = StreetRecipe(features="ehs", buckets=10)
@@ -275,8 +276,8 @@ def test_kept_states_belong_to_one_identity(tmp_path):
 def test_too_little_memory_is_refused_with_both_numbers(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "available_memory_bytes", lambda: 123_456_789)
     small = recipe(PERCENTILES)
-    told = refused("123,456,789 are available", Builder(small, tmp_path / "out").build, error=MemoryError)
-    assert f"{recipe_bytes(small, 1)['preflop']:,} bytes" in told
+    told = refused("123 MB are available", Builder(small, tmp_path / "out").build, error=MemoryError)
+    assert bytes_text(recipe_bytes(small, 1)["preflop"]) in told
     assert not (tmp_path / "out" / "preflop").exists()
 
 

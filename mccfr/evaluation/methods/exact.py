@@ -1,11 +1,13 @@
 """Value and exploitability over all deals: the method exact, and what it shares with abstract."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import exploitability_text, in_mbb
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.options import MethodOptions
+from mccfr.evaluation.methods.options import FLOPS, MethodOptions, SampledOptions, declared, flags
+from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
@@ -52,22 +54,74 @@ class OverAllDeals(Method):
         """What the strategy is worth."""
 
 
+class ExactOptions(SampledOptions, frozen=True):
+    """Options of exact, all of which are of whole hold'em; `flops` None: every one."""
+
+    flops: Annotated[int | None, FLOPS] = None
+
+
 class ExactMethod(OverAllDeals):
-    """Value and exploitability, over all deals."""
+    """Value and exploitability over all deals; of whole hold'em flop by flop, or an estimate from some."""
 
     name: ClassVar[str] = "exact"
+    options: ClassVar[type[MethodOptions]] = ExactOptions
+    takes_rake: ClassVar[bool] = True
 
-    def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
-        if game.cards.dealt and not game.cards.can_list:
-            return f"{game.name} is too large for exact exploitability: use the method head-to-head"
+    def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
+        """As `Method.options_problem`: of whole hold'em a run evaluates as many flops as a time allows."""
+        if _by_flops(game) and options.budget_seconds is None:
+            return (
+                f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget, for an "
+                "estimate, or use the method lbr; `mccfr evaluate --method exact` takes hours"
+            )
         return None
+
+    def suits(self, game: "Game") -> bool:
+        """As `Method.suits`: not whole hold'em, where it takes hours."""
+        return not _by_flops(game)
+
+    def in_place(self, game: "Game") -> bool:
+        """As `Method.in_place`."""
+        from mccfr.solvers.public.best_response import is_large
+
+        return not _by_flops(game) and is_large(game)
 
     def prepared(self, game: "Game") -> Any:
         """The public tree."""
         from mccfr.evaluation.exact import prepared_tree
 
-        return prepared_tree(game)
+        return None if _by_flops(game) else prepared_tree(game)
+
+    def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.exact_flops import evaluate_flops
+
+        assert isinstance(options, ExactOptions)
+        if not _by_flops(side.game):
+            if options != ExactOptions(seed=options.seed, note=options.note):
+                given = flags(declared(ExactOptions))
+                raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {given}")
+            return super().find(side, against, options)
+        progress = partial(report_step, "flop")
+        found = evaluate_flops(side, options.flops, options.seed, options.effort, progress)
+        game, chips = side.game, found.exploitability_chips
+        record = {
+            "value_chips": found.value_chips,
+            "exploitability_chips": chips,
+            "exploitability_mbb": in_mbb(game, chips),
+            "best_response_chips": list(found.best_response_chips),
+            "units": found.flops,
+        }
+        if found.ci95_chips is None or found.lower_chips is None:
+            return record
+        lower, ends = found.lower_chips
+        return record | {
+            "bound": "estimate",
+            "ci95_chips": list(found.ci95_chips),
+            "ci95_mbb": [in_mbb(game, end) for end in found.ci95_chips],
+            "lower_chips": lower,
+            "lower_ci95_chips": list(ends),
+        }
 
     def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
         from mccfr.evaluation.exact import evaluate_exact
@@ -76,10 +130,27 @@ class ExactMethod(OverAllDeals):
 
     def text(self, record: Record, took: str) -> str:
         """As `Method.text`."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
-        return f"exploitability {size}, value for player 0 {record['value_chips']:.6g} chips (exact, {took})"
+        size, few = f"{record['exploitability_chips']:.6g} chips", exploitability_text(record)
+        if "exploitability_pot" in record:
+            size += f" = {few}"
+        elif record["exploitability_mbb"] is not None:
+            size += f" = {record['exploitability_mbb']:.6g} mbb/g"
+        value = f"value for player 0 {record['value_chips']:.6g} chips"
+        if record["bound"] == self.bound:
+            return f"exploitability {size}, {value} (exact, {took})"
+        low, high = record["ci95_chips"]
+        bound, (least, most) = record["lower_chips"], record["lower_ci95_chips"]
+        return (
+            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g} chips), at least {bound:.5g} ({least:.5g} to "
+            f"{most:.5g}), {value} ({record['units']:,} flops of 22,100, {took})"
+        )
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        return f"exploitability {exploitability_text(record)}"
+        about = "" if record["bound"] == self.bound else "about "
+        return f"exploitability {about}{exploitability_text(record)}"
+
+
+def _by_flops(game: "Game") -> bool:
+    """Whether it is whole hold'em that goes on after the flop."""
+    return game.cards.dealt and not game.cards.can_list

@@ -39,6 +39,7 @@ FROM = Option(
     metavar="STREET",
     key=True,
 )
+FLOPS = Option("exact, whole hold'em: flops that are drawn, for an estimate; without it all 1,755 kinds.", least=8)
 SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
 RESOLVE = Option(
     "lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",

@@ -12,6 +12,7 @@ from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.methods.abstract import AbstractMethod
+from mccfr.evaluation.methods.bounds import BoundsMethod
 from mccfr.evaluation.methods.exact import ExactMethod
 from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
@@ -35,6 +36,7 @@ _METHODS: dict[str, Method] = {
         TrainedBestResponseMethod(),
         SelfConsistencyMethod(),
         AbstractMethod(),
+        BoundsMethod(),
     )
 }
 """In the order in which `auto` tries them."""
@@ -92,7 +94,8 @@ def method_for(game: "Game", name: str) -> Method:
     if name != AUTO:
         return method_named(name)
     return next(
-        (method for method in _METHODS.values() if method.problem(game) is None), method_named(ExactMethod.name)
+        (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
+        method_named(ExactMethod.name),
     )
 
 
@@ -101,6 +104,8 @@ def check_method(game: "Game", name: str) -> Method:
     method = method_for(game, name)
     if (problem := method.problem(game)) is not None:
         raise ValueError(problem)
+    if game.rake is not None and not method.takes_rake:
+        raise ValueError(f"the method {method.name} takes what one wins for what the other loses: with rake use exact")
     return method
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mccfr.evaluation.head_to_head import SeatedPolicies, check_strategy, seated_boards
 from mccfr.evaluation.units import Units
 from mccfr.policy.profile import Profile
-from mccfr.solvers.public.sampled_board import BoardSource, by_strength
+from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.tables.layout import table_name
 
 Floats = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ class Won(Units):
         for side in (*responders, policy):
             check_strategy(side)
         games = responders[0].game, policy.game
-        self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, arrange=by_strength) for game in games]
+        self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, ordered=True) for game in games]
         self._tables = [SeatedPolicies(responder, policy) for responder in responders]
         self.listed = self._sources[0].listed
         self.fields = 2 * len(responders) + 1

@@ -19,6 +19,8 @@ from mccfr.tables.strategy import Strategy
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 RAW = ("zarr", "hdf5")
 """Of tables as they are: these need no strategy."""
+BY_HAND = ("csv", "parquet")
+"""Of rows that may be of hands on a board."""
 LISTS = ("csv", "parquet", "openspiel")
 """Of every infoset and action in a list: these can be made of a policy as well."""
 PROVENANCE: Mapping[str, FindProvenance] = {
@@ -52,6 +54,7 @@ def export(
     abstraction: Mapping[str, Any] | None = None,
     values: PolicyValues | None = None,
     *,
+    board: str | None = None,
     replaceable: Callable[[Path], bool] | None = None,
 ) -> None:
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
@@ -65,6 +68,7 @@ def export(
     provenance     JSON that says where the strategy comes from
     abstraction    policy only: what made its buckets (`Abstraction.origin`); None: lossless
     values         policy only: what buckets win where streets begin; None: left out
+    board          csv, parquet: rows of hands on this board, as `strategy_rows` has them; None: of buckets
     replaceable    whether what is at `out` may be replaced, which happens in one step; None: an export of this format
 
     Raises `ValueError` for an unknown format and for one that this game or installation has not, `FileExistsError`
@@ -93,8 +97,8 @@ def export(
                 replaceable=may,
             )
         case "csv":
-            write_csv(out, source, may)
+            write_csv(out, source, board, may)
         case "parquet":
-            write_parquet(out, source, provenance, may)
+            write_parquet(out, source, board, provenance, may)
         case "openspiel":
             write_openspiel(out, game_document, source, provenance, may)

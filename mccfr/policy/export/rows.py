@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from abstraction.cards import plain_text
+from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.policy.replacing import provenance_in
 from mccfr.trees.lines import line_text
@@ -27,17 +29,21 @@ _PARQUET_MAGIC, _DESCRIPTION = b"PAR1", b"mccfr"
 Row = tuple[str, int, int, str, str, str, float, float, str]
 
 
-def strategy_rows(source: Profile) -> Iterator[Row]:
+def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
     """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
 
+    board  a row for each hand instead, on this board and its beginnings on streets before: "" for none
+
     Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
-    is a class of hole cards or names the bucket.  In trees with hidden
-    moves, `line` is the first history of the infoset and `infoset` its name; elsewhere that column is empty.
-    `street` counts from 0 at the root.
+    is a class of hole cards or names the bucket.  In trees with hidden moves, `line` is the first history of the
+    infoset and `infoset` its name; elsewhere that column is empty.  `street` counts from 0 at the root.
+
+    Raises `ValueError`, with the first row, for what is no board of the game.
     """
     game, tree = source.game, source.game.tree
     arrays, cards = tree.arrays, game.cards
-    texts = [cards.bucket_texts(*divmod(block, 2)) for block in range(2 * tree.streets)]
+    blocks = [divmod(block, 2) for block in range(2 * tree.streets)]
+    texts = [cards.bucket_texts(*block) for block in blocks] if board is None else _hands_on(game, board)
     seen: set[tuple[int, int]] = set()
     for node in tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
@@ -50,9 +56,26 @@ def strategy_rows(source: Profile) -> Iterator[Row]:
         for first in range(0, len(texts[block]), _BUCKETS_AT_ONCE):
             here = texts[block][first : first + _BUCKETS_AT_ONCE]
             shares, weights = source.rows(node, np.array([bucket for bucket, _, _ in here]))
-            for (_, hand, board), played, weight in zip(here, shares.tolist(), weights.tolist(), strict=True):
+            for (_, hand, dealt), played, weight in zip(here, shares.tolist(), weights.tolist(), strict=True):
                 for label, probability in zip(labels, played, strict=True):
-                    yield line, street, player, hand, board, label, probability, weight, name
+                    yield line, street, player, hand, dealt, label, probability, weight, name
+
+
+def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
+    """(bucket, hand, board) of every hand, by block; none on streets that deal more cards than the board has."""
+    cards, text, found = game.cards, plain_text(board), list[list[tuple[int, str, str]]]()
+    counts = [cards.cards_on(street) for street in range(game.tree.streets)]
+    if not cards.dealt or len(text) not in [2 * count for count in counts]:
+        allowed = ", ".join(map(str, sorted(set(counts))))
+        raise ValueError(
+            f"board {board!r} is none of {game.name}: boards there have {allowed} cards, written as Kc7d2s"
+        )
+    for street, count in enumerate(counts):
+        here = text[: 2 * count]
+        for player in range(2):
+            hands = cards.hand_buckets(street, player, here or None) if len(here) == 2 * count else {}
+            found.append([(bucket, hand, here) for hand, bucket in hands.items()])
+    return found
 
 
 def csv_provenance(path: Path) -> Mapping[str, Any] | None:
@@ -60,15 +83,15 @@ def csv_provenance(path: Path) -> Mapping[str, Any] | None:
     return {} if begins_with(_HEADER)(path) else None
 
 
-def write_csv(out: Path, source: Profile, replaceable: Callable[[Path], bool]) -> None:
+def write_csv(out: Path, source: Profile, board: str | None, replaceable: Callable[[Path], bool]) -> None:
     """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.
 
-    Raises `FileExistsError` where what is at `out` is not `replaceable`.
+    Raises `ValueError` as these, and `FileExistsError` where what is at `out` is not `replaceable`.
     """
 
     def pieces() -> Iterator[bytes]:
         yield _HEADER
-        rows = strategy_rows(source)
+        rows = strategy_rows(source, board)
         while batch := list(islice(rows, _ROWS_AT_ONCE)):
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerows(batch)
@@ -100,11 +123,11 @@ def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
 
 
 def write_parquet(
-    out: Path, source: Profile, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
+    out: Path, source: Profile, board: str | None, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
 ) -> None:
     """Write `strategy_rows` as Parquet, `provenance` in the metadata `mccfr` as JSON.
 
-    Raises `ValueError` without pyarrow, `FileExistsError` where what is at `out` is not `replaceable`.
+    Raises `ValueError` without pyarrow and as these, `FileExistsError` where what is at `out` is not `replaceable`.
     """
     arrow, parquet = _pyarrow()
     kinds = {
@@ -119,7 +142,7 @@ def write_parquet(
     )
     with output(out, replaceable) as temporary:
         with parquet.ParquetWriter(temporary, schema) as writer:
-            rows = strategy_rows(source)
+            rows = strategy_rows(source, board)
             while batch := list(islice(rows, _ROWS_AT_ONCE)):
                 writer.write_table(_arrow_table(arrow, schema, batch))
         durable.adopt_file(temporary)

@@ -14,7 +14,9 @@ from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, opt
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
 from mccfr.runs.directory.warm_start import policy_hash, warm_policy
+from mccfr.solvers.configured import trunk_path
 from mccfr.solvers.turns import turns_of
+from storage.manifest import content_hash
 
 if TYPE_CHECKING:
     from mccfr.runs.directory.run import Run
@@ -48,6 +50,8 @@ def identity_document(
     if "warm_start" in solver:
         path = warm_policy(config, base) if warm is None else None
         solver["warm_start"] = warm if path is None else policy_hash(path)
+    if (trunk := trunk_path(config, base)) is not None:
+        solver["trunk"] = content_hash(Abstraction(trunk).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}
     if code := {source.name: source.sha256 for source in trained_code(config)}:
         identity["code"] = code

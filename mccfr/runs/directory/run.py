@@ -40,7 +40,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory import records
 from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_keys, trained_code
 from mccfr.runs.directory.warm_start import warm_policy
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.configured import configured_game, trunk_path
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
@@ -277,6 +277,8 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
     if (policy := warm_policy(config, base)) is not None:
         document["solver"]["warm_start"] = str(policy)
+    if (trunk := trunk_path(config, base)) is not None:
+        document["solver"]["trunk"] = str(trunk)
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {

@@ -3,13 +3,14 @@
 from hashlib import sha256
 from pathlib import Path
 
-from mccfr.config.solvers import SampledActionsConfig
+from mccfr.config.solvers import CfrBrConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.policy import Policy
 from mccfr.policy.layout import META
-from mccfr.solvers.warm_start import begin_warm
+from mccfr.solvers.public.cfr_br import trunk_game
+from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm, begin_warm_boards
 from mccfr.tables.layout import TableSet
 
 
@@ -19,7 +20,7 @@ def warm_policy(config: Config, base: Path) -> Path | None:
     Raises `FileNotFoundError` where no policy lies there.
     """
     solver = config.solver
-    if not isinstance(solver, SampledActionsConfig) or solver.warm_start is None:
+    if not isinstance(solver, SampledActionsConfig | CfrBrConfig) or solver.warm_start is None:
         return None
     path = (base / solver.warm_start).resolve()
     if not (path / META).is_file():
@@ -60,9 +61,13 @@ def fill_warm(config: Config, base: Path, game: Game, tables: TableSet, known: s
             f"{path} is another policy than when the run was made, and nothing has been trained on it yet: put that "
             "one back, or start a new run"
         )
-    assert isinstance(config.solver, SampledActionsConfig)
-    policy = _opened(path, game)
-    begin_warm(game, tables, policy.game, policy.strategy(), config.solver.warm_iterations)
+    policy, solver = _opened(path, game), config.solver
+    if isinstance(solver, CfrBrConfig):
+        trunk = trunk_game(solver, game)
+        begin_warm_boards(game, trunk, tables, policy.game, policy.strategy(), WARM_BOARDS)
+        return
+    assert isinstance(solver, SampledActionsConfig)
+    begin_warm(game, tables, policy.game, policy.strategy(), solver.warm_iterations)
 
 
 def _opened(path: Path, game: Game) -> Policy:

@@ -22,6 +22,7 @@ from mccfr.play.dealer import (
     MatchDealer,
     MatchPlan,
     Score,
+    duplicate_half,
     replay_of,
     score,
     score_of,
@@ -144,7 +145,8 @@ class _Diary:
 
     def record(self) -> dict[str, Any]:
         """What was won, for `--json`."""
-        return _record(self._names, score_of(self.won, self.won), self._game)
+        half = duplicate_half(self.hands) if len(self.won) == len(self.hands) else None
+        return _record(self._names, score_of(self.won, half), self._game)
 
 
 def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
@@ -155,6 +157,7 @@ def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str,
         "a": names[0],
         "b": names[1],
         "hands": found.hands,
+        "pairs": found.pairs,
         "chips": found.chips[0],
         "mean_chips": mean,
         "ci95_chips": None if ci95 is None else list(ci95),
@@ -165,7 +168,9 @@ def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str,
 
 def record_text(record: dict[str, Any]) -> str:
     """What was won, for people."""
-    text = f"{record['a']} against {record['b']}: {record['hands']:,} hands, {amount_text(record['chips'])} chips won"
+    text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
+    text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate pairs"
+    text += f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
     low, high = record["ci95_mbb"]

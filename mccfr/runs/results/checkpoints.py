@@ -1,5 +1,8 @@
 """Which of a run's checkpoints is meant, and the tables in it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
 from mccfr.runs.directory.state import state_problem
 from mccfr.tables.layout import TableSet
@@ -25,6 +28,16 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     return checkpoint
 
 
+def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
+    """The newest record of each method that found an exploitability, by checkpoint; of those that are still there."""
+    kept = list_checkpoints(run.path(CHECKPOINTS))
+    found: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in kept}
+    for line in run.read(EVALUATIONS):
+        if line["checkpoint"] in found and line.get("exploitability_chips") is not None:
+            found[line["checkpoint"]][line["method"]] = line
+    return {number: records for number, records in found.items() if records}
+
+
 def best_checkpoint(run: Run, method: str) -> int:
     """Number of the checkpoint, of those still there, whose strategy a method found least exploitable.
 
@@ -32,12 +45,10 @@ def best_checkpoint(run: Run, method: str) -> int:
     others won from it head-to-head is a bound too: a method's responder may be no match for a strategy that has
     hardly been trained, where they are.  Raises `ValueError` where none was measured by it.
     """
-    found: dict[int, float] = {}
+    there = measured_checkpoints(run).items()
+    found = {number: records[method]["exploitability_chips"] for number, records in there if method in records}
     lost: dict[str, float] = {}
-    kept = set(list_checkpoints(run.path(CHECKPOINTS)))
-    for line in run.backwards(EVALUATIONS):
-        if line["method"] == method and line["checkpoint"] in kept and line.get("exploitability_chips") is not None:
-            found.setdefault(line["checkpoint"], line["exploitability_chips"])
+    for line in run.read(EVALUATIONS):
         if line.get("against") is not None:
             lost[line["against"]] = max(lost.get(line["against"], 0.0), line["value_chips"])
     if not found:

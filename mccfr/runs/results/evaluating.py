@@ -4,8 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mccfr.evaluation.methods import Method, check_method, load_method, measure
+from mccfr.config.tables import AUTO
+from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
 from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
+from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
+from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
+from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
@@ -30,6 +34,7 @@ def evaluate_target(
     """The evaluation record of a run's checkpoint or of a policy.
 
     target, number, abstraction, average  as `Reference`; the record names the average
+    method    "auto": as `evaluate_found`
     against   head-to-head: the other strategy
     strategy  one of PLAIN_STRATEGIES, which is measured instead in the same game; the record names it
     reporter  told of phases
@@ -66,16 +71,34 @@ def evaluate_found(
 ) -> dict[str, Any]:
     """The evaluation record of something open.
 
+    method    "auto": head-to-head against somebody; else exact, or where a game is too large for it a lower bound:
+              lbr, or with `boards` sampled-br
     against   makes the strategy that it is played against, and its name; None: uniform play, if the method meets one
     reporter  told of phases
     options   of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where the method does not suit the game or meets nobody, or the opponent plays another game.
     """
     reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
+    if method == AUTO:
+        method = _decided(
+            found.game, against is not None, {name for name, value in options.items() if value is not None}
+        )
     other, name = _opponent_of(found, check_method(found.game, method), against)
     reporter.phase(EVALUATING)
     with naming_steps(reporter):
-        return measure(method, side, other, name, **options) | found.counts
+        record = measure(method, side, other, name, **options) | found.counts
+    return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
+
+
+def _decided(game: Game, met: bool, given: set[str]) -> str:
+    """What "auto" stands for where somebody asks and gives options; a run's `[evaluation]` has `method_for` decide."""
+    if met:
+        return HeadToHeadMethod.name
+    chosen = method_for(game, AUTO)
+    if not isinstance(chosen, HeadToHeadMethod):
+        return chosen.name
+    takes_boards = given <= set(SampledBestResponseMethod.options.__struct_fields__) and "boards" in given
+    return SampledBestResponseMethod.name if takes_boards else LocalBestResponseMethod.name
 
 
 def _opponent_of(

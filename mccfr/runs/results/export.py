@@ -8,7 +8,7 @@ from typing import Any
 from mccfr.config.file import to_document
 from mccfr.games.game import Game
 from mccfr.policy import Profile
-from mccfr.policy.export import PROVENANCE, RAW, export
+from mccfr.policy.export import BY_HAND, PROVENANCE, RAW, export
 from mccfr.policy.export.networks import networks_provenance, write_networks
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.runs.directory.run import Run
@@ -38,6 +38,7 @@ class ExportOptions:
     purify, threshold  change it before, as `mccfr.tables.simplified.simplified` does
     cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
     value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
+    board              csv, parquet: rows of hands on it, "" for none; None: of buckets
     replace            an export of another run may be replaced, too
     """
 
@@ -49,6 +50,7 @@ class ExportOptions:
     threshold: float = 0.0
     cost_boards: int = 0
     value_boards: int = 0
+    board: str | None = None
     replace: bool = False
 
     @property
@@ -64,6 +66,8 @@ class ExportOptions:
             return f"{self.format} holds the run's tables as they are, those of every average: leave --average out"
         if self.value_boards and self.format != "policy":
             return f"{self.format} has no place for values: export a policy"
+        if self.board is not None and self.format not in BY_HAND:
+            return f"{self.format} has no rows that could be of hands: choose {' or '.join(BY_HAND)}"
         if self.is_simplified and self.format == NETWORKS:
             return "purify and threshold change tables of a strategy: add --tabulate"
         return None
@@ -136,6 +140,7 @@ def _export_strategy(
         provenance,
         abstraction,
         values,
+        board=options.board,
         replaceable=may,
     )
     if options.cost_boards and options.format == "policy":

@@ -32,11 +32,13 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     found = open_target(Reference(run.directory))
     game, profile = found.game, Profile(found.game, found.strategy)
     dealing, half = game.cards.at_table(), game.pot_chips / 2
-    value, action, gains = hand_values(game, found.strategy, threads)
+    after = int(game.tree.arrays.first[0]) + _labels(game, 0).index("c")
+    nodes = [node for node in (0, after) if game.tree.arrays.kind[node] == DECISION]
+    value, action, gains = hand_values(game, found.strategy, threads, nodes)
     reach = dealing.reach.astype(np.float64)
     met = np.stack([_met(dealing, reach, player) for player in range(2)])
     equity = np.stack([_equity(dealing, reach[1 - player], met[player]) for player in range(2)])
-    ev, ev_action = _ratio(value, met) + half, _ratio(action, met[0]) + half
+    ev = _ratio(value, met) + half
     weight, played = reach * met, _played(profile, dealing, 0, 0)
     shares = [_mean(weight[player], equity[player]) for player in range(2)]
     worth = [_mean(weight[player], ev[player]) for player in range(2)]
@@ -46,20 +48,20 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "equity": shares,
         "ev_chips": worth,
         "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
+        "gain_chips": [round(gain, _DIGITS) for gain in gains],
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
         "iterations": found.counts["iterations"],
-        "actions": _actions(game, 0, weight[0], played, ev_action),
+        "actions": _actions(game, 0, weight[0], played, _ratio(action[0], met[0]) + half),
         "ip_actions": [],
         "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equity[0], ev[0], played)},
     }
-    labels = _labels(game, 0)
-    after = int(game.tree.arrays.first[0]) + labels.index("c")
     answered = np.zeros((0, dealing.hand_count))
-    if game.tree.arrays.kind[after] == DECISION:
+    if after in nodes:
         answered = _played(profile, dealing, after, 1)
-        left = np.stack([reach[0] * played[labels.index("c")], reach[1]])
-        answer["ip_actions"] = _actions(game, after, left[1] * _met(dealing, left, 1), answered, None)
+        left = np.stack([reach[0] * played[_labels(game, 0).index("c")], reach[1]])
+        checked = _met(dealing, left, 1)
+        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, _ratio(action[1], checked) + half)
     answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equity[1], ev[1], answered)
     return answer
 
@@ -103,14 +105,14 @@ def _played(profile: Profile, dealing: DealtCards, node: int, player: int) -> Fl
     return profile.rows(node, buckets)[0].T
 
 
-def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats | None) -> list[dict[str, Any]]:
+def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
     """Each action of a decision with its frequency and what it is worth."""
     return [
         {
             "action": action,
             "bet_chips": chips - game.pot_chips / 2 if action.startswith("r") else None,
             "frequency": _mean(weight, played[number]),
-            "ev_chips": None if ev is None else _mean(weight * played[number], ev[number]),
+            "ev_chips": _mean(weight * played[number], ev[number]),
         }
         for number, (action, chips) in enumerate(zip(_labels(game, node), to_chips(game.tree, node), strict=True))
     ]

@@ -304,10 +304,14 @@ class Session:
         time_up = limit is not None and self._clock.seconds >= limit
         return self._signals.number is not None or time_up or self._near_enough
 
+    def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
+        """Exploitability as a share of the pot, where the run is to end by that."""
+        asked, found = self._settings.exploitability_pot is not None, record.get("exploitability_chips")
+        return {"exploitability_pot": found / self._game.pot_chips} if asked and found is not None else {}
+
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
         """Whether an evaluation finds as little exploitability as is asked for."""
-        share, found = self._settings.exploitability_pot, record.get("exploitability_chips")
-        return share is not None and found is not None and found <= share * self._game.pot_chips
+        return any(found <= (self._settings.exploitability_pot or 0) for found in self._pot_share(record).values())
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
@@ -333,7 +337,7 @@ class Session:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
-        if stop.done:
+        if stop.done or (not stop.commit and self._saver.measures_in_place):
             room = None
         elif room is None:
             room = self._room(pool, names)
@@ -350,7 +354,7 @@ class Session:
         for record in self._save(pool, arrays, now, stop):
             self._evaluation, self._evaluated_now = record, True
             self._near_enough = self._near_enough or self._is_near_enough(record)
-            self._reporter.evaluation(record)
+            self._reporter.evaluation(record | self._pot_share(record))
 
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
         """Save tables in another thread; while workers train, signals and the clock are heeded as ever.

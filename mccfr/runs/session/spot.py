@@ -25,27 +25,30 @@ from storage.manifest import content_hash
 from storage.threads import available_threads
 
 _NAME_DIGITS = 6
-_BYTES_PER_SECOND = 1.5e9  # of tables that a thread walks: 1.25 s for the 1.9 GB of a two-tone flop
+_HALF_POT = "0.5p"
+_BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB of a two-tone flop
 
 
 @dataclass(frozen=True)
 class Asked:
     """What is asked of a spot beside board, ranges, pot and stacks.
 
-    bets, raises  as `spot_menu` takes them
+    bets, raises  as `spot_menu` takes them; None: half the pot, and where neither is said, `own`
     to            share of the pot that ends the run
     workers       threads; None: as many as there are processors
     menu          further keys of `[game.menu]`
+    own           `[game.menu]` of the policy whose line the spot is
     directory     of the run; None: one of its own for each spot, in runs/
     overrides     "table.key=value" of the configuration
     seconds       of training at most
     """
 
-    bets: str
-    raises: str
+    bets: str | None
+    raises: str | None
     to: float
     workers: int | None = None
     menu: Mapping[str, Any] | None = None
+    own: Mapping[str, Any] | None = None
     directory: Path | None = None
     overrides: Sequence[str] = ()
     seconds: float | None = None
@@ -77,8 +80,12 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
     """
     began = time.monotonic()
     cards = len(str(game["board"]).strip()) // 2
-    # As other tools do: a size beyond the stack is all-in.
-    menu = {"allin_spr": 0.0, **spot_menu(asked.bets, asked.raises, min(max(cards - 2, 1), 3)), **(asked.menu or {})}
+    menu = asked.own
+    if menu is None or asked.bets is not None or asked.raises is not None:
+        bets, raises = (_HALF_POT if text is None else text for text in (asked.bets, asked.raises))
+        # As other tools do: a size beyond the stack is all-in.
+        menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
+    menu = {**menu, **(asked.menu or {})}
     workers = available_threads() if asked.workers is None else asked.workers
     document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
     for text in asked.overrides:

@@ -24,7 +24,7 @@ from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
 from mccfr.runs.session.pools import training_problem
-from mccfr.solvers.configured import configured_game, stratified
+from mccfr.solvers.configured import configured_game, stratified, with_trunk
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
 from storage.live import sweep_live
@@ -76,6 +76,7 @@ class Start:
         if self.made is not None or wanted is None:
             return self.game
         known = build_game(self.config.game, self.base, wanted)
+        known = with_trunk(known, self.config, self.base)
         return stratified(known, self.config) if known.cards.shared_bytes else known
 
     @cached_property
@@ -107,7 +108,7 @@ def rehearse(start: Start) -> str | None:
     check_evaluation(config.evaluation, game)
     if is_new:
         check_warm_start(config, start.base, game)
-        check_export(config.export, game, start.directory, replace=start.terms.replace)
+        check_export(config, game, start.directory, replace=start.terms.replace)
     layout = planned_layout(config, game) if start.knows_sizes else None
     return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)
 
@@ -181,7 +182,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
         raise ValueError(problem)
     run, game = replace(run, replace=terms.replace), game or run.build_game()
     check_evaluation(run.config.evaluation, game)
-    check_export(run.config.export, game, run.directory, run.run_id, replace=run.replace)
+    check_export(run.config, game, run.directory, run.run_id, replace=run.replace)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
         lack = _room_lacking(run.config, game, run.layout(game), run.directory, terms)

@@ -39,6 +39,8 @@ def train_and_export(
         return outcome, None
     # All that policies are made of: most runs export nothing.
     from mccfr.runs.results.export import ExportOptions, export_run
+    from mccfr.runs.results.export_best import chosen_checkpoint
 
-    options = ExportOptions(export.format, export.quantise, outcome.checkpoint, replace=run.replace)
+    number = outcome.checkpoint if export.best is None else chosen_checkpoint(run, game, export.best, reporter)
+    options = ExportOptions(export.format, export.quantise, number, replace=run.replace)
     return outcome, export_run(run, game, export_path(export, run.directory), options, reporter)

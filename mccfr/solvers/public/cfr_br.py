@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -29,13 +30,16 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.iterating import IterationSolver
 from mccfr.solvers.minimisers import Step, Tables
+from mccfr.solvers.public.public_chance.algorithm import PublicChanceSolver, known_state
+from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train, value
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
 from mccfr.solvers.public.walk_threads import alone
-from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.solvers.solver import Algorithm, Share, Solver, Traits
 from mccfr.solvers.variants import Variant, variant
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 
@@ -180,6 +184,27 @@ class CfrBr:
                 table.fill(0)
 
 
+def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
+    """The game on the buckets that opponents have before the last street; None: on those of the players.
+
+    Raises `ValueError` for a game without cards, and for buckets that there are not.
+    """
+    if not game.cards.dealt:
+        raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
+    if solver.trunk == "own":
+        return None
+    if solver.trunk == "lossless":
+        if game.cards.boards is None:
+            raise ValueError(
+                f"solver.trunk = 'lossless': the hands of {game.name} are too many; name an abstraction that is finer "
+                "than the players', or take 'own'"
+            )
+        return None if game.known_cards is None else replace(game, cards=game.known_cards)
+    if game.trunk_cards is None:
+        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, trunk_cards")
+    return replace(game, cards=game.trunk_cards)
+
+
 def listed_cards(game: Game) -> ListedCards:
     """The cards of a game that CFR-BR can go over; `ValueError` for others."""
     if game.cards.boards is None:
@@ -220,16 +245,31 @@ def _scope(public: PublicTree, player: int) -> Scope:
     return Scope(player, player, *public.boards.root.tolist())
 
 
+_WHOLE = Traits(seeded=False, axis="iterations", one_process=True)
+
+
 class CfrBestResponse(Algorithm):
-    """Full-width CFR of each abstracted player against a best response that knows its cards; in one process."""
+    """CFR of each abstracted player against a best response that knows its cards.
+
+    Full width, in one process; or, with `solver.trunk`, on sampled boards (`public_chance.responding`).
+    """
 
     options = CfrBrConfig
-    traits = Traits(seeded=False, axis="iterations", one_process=True)
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         assert isinstance(config.solver, CfrBrConfig)
         self._solver = config.solver
+
+    @property
+    def traits(self) -> Traits:
+        """Boards that are sampled are shared out among workers, of whom the first discounts all tables."""
+        return _WHOLE if self._solver.trunk is None else Traits(sweeps=True)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Of sampled boards."""
+        return Schedule() if self._solver.trunk is None else OPTIONS.schedule
 
     @property
     def _variant(self) -> Variant:
@@ -242,19 +282,38 @@ class CfrBestResponse(Algorithm):
         return found
 
     def completed(self, game: Game) -> Config:
-        """As `Algorithm.completed`; `ValueError` for a game of boards that are not listed."""
-        listed_cards(game)
-        _ = self._variant
+        """As `Algorithm.completed`: boards that are not listed are sampled."""
+        if self._solver.trunk is None and game.cards.dealt and game.cards.boards is None:
+            solver = msgspec.structs.replace(self._solver, trunk="own")
+            return msgspec.structs.replace(self.config, solver=solver)
+        self._check(game)
         return super().completed(game)
+
+    def _check(self, game: Game) -> None:
+        if self._solver.trunk is None:
+            listed_cards(game)
+            _ = self._variant
+            if self._solver.warm_start is not None:
+                raise ValueError("solver.warm_start is for sampled boards: set solver.trunk, or leave it out")
+        else:
+            trunk_game(self._solver, game)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: nothing is padded."""
         if wide is None:
-            self.completed(game)
+            self._check(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
+        if self._solver.trunk is not None:
+            tables = self.config.tables
+            sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
+            specs = responding_specs(game, trunk_game(self._solver, game) or game, tables.regret_dtype, sum_dtype)
+            return TableLayout(specs, nothing)
         return TableLayout(table_specs(game, self._variant, "float64"), nothing)
 
-    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
         """As `Algorithm.solver`."""
         share = share or Share()
+        if self._solver.trunk is not None:
+            given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
+            return PublicChanceSolver(RespondedSampling(game, tables, *given), share)
         return IterationSolver(CfrBr(game, self._variant, tables, share.state.iterations), share)

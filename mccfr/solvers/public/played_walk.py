@@ -5,7 +5,7 @@ sum over terminals.  Where a player folds or calls, both ends meet the same rang
 valued LANES at a time (`pair_values`) and weighed with the ranges behind the fold and behind the call.  Lines that one
 of the players never takes are dropped.
 
-Hands lie in order of strength (`sampled_board.by_strength`), as terminals need them.
+Hands lie in order of strength (`sampled_board`), as terminals need them.
 
 A member may be one of several that an action leads to, with probabilities (`PlayedRows.factor`): how the other player
 takes it, where he has another tree.

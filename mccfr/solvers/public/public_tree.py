@@ -81,6 +81,8 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
     if not game.cards.dealt:
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
     trees, cards = street_trees(game.tree), game.cards.listed()
+    if game.rake is not None:
+        trees = trees._replace(rake=game.rake.of(2 * np.abs(trees.chips)))
     weight = _board_weights(cards)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)

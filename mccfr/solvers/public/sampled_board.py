@@ -7,7 +7,6 @@ Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte C
 minimization").
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,12 +43,12 @@ class SampledBoard(NamedTuple):
     Vectors over hands have the order of `hand`, those of the showdown another.
 
     count     [2] int64         hands of each player
-    hand      [2, n] int32      numbers of the hands, ascending
+    hand      [2, n] int32      numbers of the hands, ascending or in order of strength
     weight    [2, n] F          the players' own weights of their hands (the ranges the game begins with)
     rows      [S, 2] int64      number of different buckets on each street
-    bucket    [S, 2, n] int32   those buckets, ascending
+    bucket    [S, 2, n] int32   those buckets, ascending where hands share some, else in order of the hands
     local     [S, 2, n] int32   place of each hand's bucket among them
-    direct    [S, 2] int8       1: each hand has a bucket of its own, in order; 2: and the buckets are consecutive
+    direct    [S, 2] int8       1: each hand has a bucket of its own; 2: and the buckets are consecutive, in order
     showdown  hands by strength
     """
 
@@ -66,12 +65,13 @@ class SampledBoard(NamedTuple):
 # --- making boards ---
 
 
-def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64) -> SampledBoard:
-    """A full board: the number of a listed one, or cards of the deck in order of dealing.
+def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
+    """A full board: the number of a listed one, or cards of the deck in order of dealing; `ordered`: `by_strength`.
 
     Raises `ValueError` for what is no such board, for a hand without a bucket, and for games without cards.
     """
-    return of_hands(cards.board_hands(board), cards.deck_size, dtype)
+    hands = cards.board_hands(board)
+    return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
@@ -96,7 +96,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
     )
     ranked = board.showdown
     place = np.full((2, len(hand_cards)), -1)  # by strength
-    alike = np.array_equal(lists[0], lists[1])  # then most of what is found for one player is found for both
+    alike = np.array_equal(lists[0], lists[1])  # then their order is
     for player, hands in enumerate(lists):
         n = len(hands)
         order = ranked.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
@@ -105,11 +105,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         held = hand_cards[hands[order]]
         ranked.card[player, :n] = np.where(held < 0, cards, held)
         place[player, hands[order]] = np.arange(n)
-        if player and alike and np.array_equal(*bucket[:, :, hands].swapaxes(0, 1)):
-            for numbers in (board.rows, board.bucket, board.local, board.direct):
-                numbers[:, 1] = numbers[:, 0]
-        else:
-            _number_rows(board, player, bucket[:, player, hands])
+        _number_rows(board, player, bucket[:, player, hands])
     for player, hands in enumerate(lists):
         n, other = len(hands), 1 - player
         listed = hands[ranked.order[player, :n]]
@@ -119,24 +115,37 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 
 
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place.
+    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place."""
+    numbers = board.rows[:, player], board.bucket[:, player], board.local[:, player], board.direct[:, player]
+    here = np.ascontiguousarray(bucket)
+    _unique_rows(here, np.sort(here, axis=1), *numbers)
 
-    As `numpy.unique` would for one street: all streets at once, for boards are many and hands on each are few.
-    """
-    streets, n = bucket.shape
-    order = np.argsort(bucket, axis=1, kind="stable")
-    ascending = np.take_along_axis(bucket, order, axis=1)
-    begins = np.ones((streets, n), np.bool_)
-    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=begins[:, 1:])
-    local = np.cumsum(begins, axis=1, dtype=np.int32) - 1
-    np.put_along_axis(board.local[:, player], order, local, axis=1)
-    board.rows[:, player] = begins.sum(axis=1)
-    in_order = (order == np.arange(n)).all(axis=1) & (board.rows[:, player] == n)
-    for street in range(streets):
-        known = ascending[street, begins[street]]
-        board.bucket[street, player, : len(known)] = known
-        if in_order[street]:
-            board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
+
+@njit
+def _unique_rows(bucket, ordered, rows, found, local, direct):
+    """As `numpy.unique` for each street, whose calls cost more than hands do, for boards are many.  In place."""
+    for street in range(bucket.shape[0]):
+        here, known, count, in_order = bucket[street], found[street], 0, True
+        for k in range(here.shape[0]):
+            in_order &= here[k] == ordered[street, k]
+            if count == 0 or ordered[street, k] != known[count - 1]:
+                known[count] = ordered[street, k]
+                count += 1
+        rows[street], direct[street] = count, count == here.shape[0]
+        if direct[street]:
+            direct[street] += in_order and count > 0 and known[count - 1] - known[0] == count - 1
+            for k in range(count):
+                known[k], local[street, k] = here[k], k
+            continue
+        for k in range(here.shape[0]):
+            low, high = 0, count - 1
+            while low < high:
+                middle = (low + high) // 2
+                if known[middle] < here[k]:
+                    low = middle + 1
+                else:
+                    high = middle
+            local[street, k] = low
 
 
 def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
@@ -151,25 +160,21 @@ def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     return first._replace(**mixed)
 
 
-def by_strength(board: SampledBoard) -> SampledBoard:
-    """The same board with hands in order of strength, so that `order` counts up: vectors over them go to showdowns as
-    they are.  Where each hand has a bucket of its own, buckets have that order too (`direct` is 1).
+def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> SampledBoard:
+    """The same board with a player's hands in other buckets: `BoardHands.bucket` [S, 2, H] of the same hands."""
+    parts: dict[str, Any] = {name: getattr(board, name).copy() for name in ("rows", "bucket", "local", "direct")}
+    found = board._replace(**parts)
+    _number_rows(found, player, bucket[:, player, board.hand[player, : board.count[player]]])
+    return found
+
+
+def by_strength(hands: BoardHands) -> BoardHands:
+    """The same hands in order of strength, so that `ByStrength.order` counts up: vectors over them go to showdowns as
+    they are.
     """
-    parts: dict[str, Any] = {
-        name: getattr(board, name).copy() for name in ("hand", "weight", "bucket", "local", "direct")
-    }
-    in_order = board.showdown.order.copy()
-    for player in range(2):
-        count = int(board.count[player])
-        order = board.showdown.order[player, :count]
-        for name in ("hand", "weight"):
-            parts[name][player, :count] = getattr(board, name)[player, order]
-        for street in range(len(board.rows)):
-            name = "bucket" if board.direct[street, player] else "local"
-            parts[name][street, player, :count] = getattr(board, name)[street, player, order]
-        in_order[player, :count] = np.arange(count)
-    parts["direct"] = np.minimum(board.direct, 1)
-    return board._replace(showdown=board.showdown._replace(order=in_order), **parts)
+    orders = [np.argsort(hands.strength[live], kind="stable") for live in hands.live]
+    live = [each[order] for each, order in zip(hands.live, orders, strict=True)]
+    return hands._replace(live=live, weight=[each[order] for each, order in zip(hands.weight, orders, strict=True)])
 
 
 class BoardSource:
@@ -187,12 +192,13 @@ class BoardSource:
         seed: int,
         worker: int = 0,
         purpose: int = DEALS,
-        arrange: Callable[[SampledBoard], SampledBoard] | None = None,
+        *,
+        ordered: bool = False,
     ) -> None:
-        """`arrange` makes of each board what is given out: `by_strength`."""
+        """`ordered`: with hands in order of strength."""
         if not game.cards.dealt:
             raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
-        self._cards, self._dtype, self._arrange = game.cards, np.dtype(dtype), arrange
+        self._cards, self._dtype, self._ordered = game.cards, np.dtype(dtype), ordered
         self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)
         self.listed = game.cards.boards
@@ -209,28 +215,30 @@ class BoardSource:
             _shuffle(self._state, self._boards, self.listed)
         return int(self._boards[iteration % self.listed])
 
-    def board(self, iteration: int) -> SampledBoard:
-        """The board of an iteration."""
-        if self.listed is None:
-            return self._dealt(iteration)
-        number = self.number(iteration)
-        found = self._kept.get(number)
-        if found is None:
-            found = self._made(number)
-            if len(self._kept) < _KEPT_BOARDS:
-                self._kept[number] = found
-        return found
-
-    def _dealt(self, iteration: int) -> SampledBoard:
+    def drawn(self, iteration: int) -> Any:
+        """What an iteration's board is: the number of a listed one, or cards of the deck."""
+        if self.listed is not None:
+            return self.number(iteration)
         deck = np.arange(self._cards.deck_size)
         seed_stream(self._state, *self._stream, np.uint64(iteration))
         count = self._cards.cards_on(self._cards.streets - 1)
         _shuffle(self._state, deck, count)
-        return self._made(deck[:count].tolist())
+        return deck[:count].tolist()
+
+    def board(self, iteration: int) -> SampledBoard:
+        """The board of an iteration."""
+        drawn = self.drawn(iteration)
+        if self.listed is None:
+            return self._made(drawn)
+        found = self._kept.get(drawn)
+        if found is None:
+            found = self._made(drawn)
+            if len(self._kept) < _KEPT_BOARDS:
+                self._kept[drawn] = found
+        return found
 
     def _made(self, board: Any) -> SampledBoard:
-        made = from_cards(self._cards, board, self._dtype)
-        return made if self._arrange is None else self._arrange(made)
+        return from_cards(self._cards, board, self._dtype, ordered=self._ordered)
 
 
 @njit

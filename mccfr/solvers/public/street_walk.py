@@ -8,7 +8,7 @@ counterfactual values of the traverser's hands come up.  Where he acts:
 * Valuing fixed strategies, where `step` is None: there are two values, that of the strategy he has and that of the best
   action for each of his hands on each board, against the opponent's whole range there: a best response sees its own
   cards and the public ones, never the opponent's.  This is exact in the real game also where strategies are bucketed or
-  suits merged.
+  suits merged.  Where rows are those of a board (`in_place`), the strategies may be strategy sums as they lie.
 
 A kernel has the code of one of the two compiled in: numba drops what depends on an argument that is None.
 
@@ -26,7 +26,7 @@ import numpy as np
 
 from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Tables, gain
+from mccfr.solvers.minimisers import Rows, Tables, gain, regret_matching
 from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
@@ -85,12 +85,22 @@ def _take_rows(ranges, player, board, table, rows, out, place):
             here[k] = row[ranges.bucket[first + k]]
 
 
+@part_njit
+def _fixed_strategy(ranges, player, in_place, board, table, rows, out, place):
+    """out[place : place+actions] = what a player's hands do by a table: strategy sums in place, else probabilities."""
+    if in_place:
+        regret_matching(table, rows, out, place)
+    else:
+        _take_rows(ranges, player, board, table, rows, out, place)
+
+
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
     """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
     table, reach = traversal.opponent[here.street], scratch.opponent.reach
     if step is None:
-        _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
+        in_place, board = traversal.in_place, here.board
+        _fixed_strategy(public.ranges, 1 - traversal.player, in_place, board, table, rows, reach, place)
     elif traversal.in_place:
         tables, narrow = Tables(table, table, table), traversal.opponent_narrow
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
@@ -103,7 +113,8 @@ def _own_strategy(public, traversal, step, here, rows, scratch, place, reach):
     """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     if step is None:
-        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+        table, in_place = views.basis[street], traversal.in_place
+        _fixed_strategy(ranges, traversal.player, in_place, board, table, rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
@@ -321,6 +332,13 @@ def _decision(public, traversal, step, here, member, scratch):
 
 
 @part_njit
+def _stake(jobs, job, weight, chips, rake):
+    """Say what is at stake at a showdown: who wins it gets the rake less, and those who share it half of that each."""
+    jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
+    jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
+
+
+@part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
     """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
@@ -335,9 +353,13 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
                 count += 1
                 jobs.source[job], jobs.ending[0, job], jobs.ending[1, job] = here, NOWHERE, NOWHERE
                 lanes.job_of[here] = job
-            chips = trees.chips[base + m]
+            chips, rake = trees.chips[base + m], trees.rake[base + m]
             jobs.ending[kind, job] = top + m
-            jobs.chips[kind, job] = as_element(jobs.chips, chips if kind or player == 0 else -chips)
+            if kind:
+                _stake(jobs, job, 1.0, chips, rake)
+                continue
+            chips = chips if player == 0 else -chips
+            jobs.chips[0, job] = as_element(jobs.chips, chips - rake if chips > 0 else chips)
     return count
 
 
@@ -377,7 +399,7 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
         if trees.kind[base + m] == AT_SHOWDOWN:
             jobs.source[count] = scratch.opponent.row[top + m]
             jobs.ending[0, count], jobs.ending[1, count] = NOWHERE, top + m
-            jobs.chips[1, count] = as_element(jobs.chips, weight * trees.chips[base + m])
+            _stake(jobs, count, weight, trees.chips[base + m], trees.rake[base + m])
             count += 1
     span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
     reach, value = scratch.opponent.reach, scratch.value[FOLLOW]

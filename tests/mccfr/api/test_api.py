@@ -106,7 +106,8 @@ def test_solvers_and_policies_meet(tmp_path):
     assert won.value_chips > 0 and won.against == "a solver of 1 iterations"
     assert lost.value_chips == pytest.approx(-won.value_chips, abs=1e-4)
     assert mccfr.evaluate(good, "head-to-head", against="always-call").value_chips > 0
-    refused("exact meets no opponent", mccfr.evaluate, good, against=poor)
+    assert mccfr.evaluate(good, against=poor).value_chips == won.value_chips
+    refused("exact meets no opponent", mccfr.evaluate, good, "exact", against=poor)
     refused("has none to choose from", mccfr.evaluate, good, checkpoint=1)
 
 

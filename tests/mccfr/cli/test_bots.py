@@ -119,7 +119,10 @@ def test_twenty_thousand_hands_at_our_dealer(program):
 
 
 def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
-    """Two commands: the dealer with a program in one seat, and the bot; then the match is over, and stays so."""
+    """Two commands: the dealer with a program in one seat, and the bot; then the match is over, and stays so.
+
+    Of duplicate deals both tell the same interval, of pairs.
+    """
     log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
     of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
     port = free_port()
@@ -133,9 +136,13 @@ def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_pa
     assert again.status == 0 and json.loads(again.out) == found
     with phhs.open("rb") as file:
         assert sum(1 for _ in HandHistory.load_all(file)) == 30
-    with dealing(plan(hands=30), [guest(PROGRAMS["odd-size"], plan())], ports=[0]) as (port, _, _):
-        status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
-    assert status == 0 and json.loads(out)["hands"] == 30, err
+    for of, pairs in ((plan(hands=30), None), (plan(hands=30, duplicate=True), 15)):
+        diary.unlink(missing_ok=True)
+        with dealing(of, [guest(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
+            status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
+        found, (low, high) = json.loads(out), came["score"].ci95
+        assert status == 0 and (found["hands"], found["pairs"]) == (30, pairs), err
+        assert found["ci95_chips"] == pytest.approx([-high, -low])
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
 
 

@@ -110,8 +110,8 @@ def test_malformed_subgame_files_exit_2(capsys, tmp_path):
 
 def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
     monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 1000)
-    err = refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run")
-    assert "1,000 bytes" in err and "bytes of memory are available" in err
+    err = refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", "--workers", 3)
+    assert "what is beside them 839 MB, and 1 kB of memory" in err and "3 workers take 629 MB of that" in err
 
 
 def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):

@@ -1,6 +1,7 @@
 """`mccfr spot`: from two ranges to what each player does, and what hands are worth."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,8 @@ def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_r
         assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
     mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
     assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    answered = sum(one["frequency"] * one["ev_chips"] for one in found["ip_actions"] if one["ev_chips"] is not None)
+    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # what they share after a check
     for player, name in enumerate(("oop", "ip")):
         classes = found["classes"][name]
         assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
@@ -94,6 +97,37 @@ def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
     assert found["eqr"][0 if equity else 1] == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("cap", "folded", "called"), [(None, 10, 30), (20, 10, 20)])
+def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
+    """Quads or nothing bet the pot into aces.  Nothing is worth as much betting as checking, and a call as a fold."""
+    given = ["8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"]
+    limit = [] if cap is None else ["--rake-cap", str(cap)]
+    found = answer(capsys, "Ks8s8h3d2c", "--oop", *given, "--rake", "10%", *limit, "--to", "0.02%")
+    calls = (100 - folded) / (200 - folded)
+    bluffs = 100 / (200 - called)
+    worth = ((1 - calls) * (100 - folded) + calls * (200 - called)) / 2
+    bet = found["actions"][1]
+    assert bet["frequency"] == pytest.approx((1 + bluffs) / 2, abs=0.01)
+    assert found["ev_chips"][0] == pytest.approx(worth, abs=0.1)
+    checks = (1 - bluffs) / 2
+    assert found["ev_chips"][1] == pytest.approx(checks * (100 - folded), abs=0.2)
+    assert sum(found["gain_chips"]) / 2 == pytest.approx(found["exploitability_chips"], abs=1e-5)
+    mccfr.Run(found["run"]).export("policy")
+    for whole, near in ((found["run"], 1e-5), ("policy", 0.2)):  # shares of a policy are rounded to 255ths
+        checked = mccfr.evaluate(whole, "exact")
+        assert checked.value_chips + 50 == pytest.approx(found["ev_chips"][0], abs=near)
+        assert checked.exploitability_chips == pytest.approx(found["exploitability_chips"], abs=2 * near)
+
+
+def test_what_takes_no_rake_says_so(capsys):
+    ask(capsys, *RIVER, "--to", "5%", "--rake", "0.05", "--run", "raked")
+    with pytest.raises(ValueError, match="the method self-consistency takes what one wins for what the other loses"):
+        mccfr.evaluate("raked", "self-consistency")
+    for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
+        said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
+        assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())
+
+
 def test_equity_is_that_of_all_run_outs(capsys):
     """Sixes against ace-king on a flop: each pair of hands on each of the 990 pairs of cards to come."""
     found = answer(
@@ -113,7 +147,8 @@ def test_equity_is_that_of_all_run_outs(capsys):
 def test_the_answer_for_people_and_what_is_said_before(capsys):
     said = ask(capsys, *RIVER, "--to", "0.5%")
     assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
-    assert "of memory" in said.err and "0.50% of the pot" in said.err and "exploitability" in said.err
+    assert "of memory" in said.err and "0.50% of the pot" in said.err
+    assert re.search(r"exploitability [\d.]+ chips = 0\.\d{3}% of the pot, value", said.err)
     assert "first, out of position (EV of the hands that do it): check" in said.out
     assert "then, in position after a check: check" in said.out
     assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
@@ -138,6 +173,8 @@ def test_the_same_in_python(capsys):
         (("--oop", "AB"), "game.ranges.oop: range item 'AB' is not known"),
         (("--oop", "@nowhere"), "nowhere cannot be read"),
         (("--pot", "0"), "game.pot = 0"),
+        (("--rake", "100%"), "game.rake = 1.0 is not allowed: it must be at least 0, and below 1"),
+        (("--rake-cap", "3"), "game.rake_cap = 3.0 is not allowed: it must be left out without game.rake"),
     ],
 )
 def test_what_is_no_spot_is_refused(capsys, arguments, sentence):

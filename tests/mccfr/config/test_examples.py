@@ -66,18 +66,35 @@ def test_names_are_near_or_nothing_is_said():
     ],
 )
 def test_an_example_is_copied_with_what_it_names(tmp_path, name, folder, copied):
-    path, new = own_copy(find_file(Path(name), folder))
+    with own_copy(find_file(Path(name), folder)) as (path, new):
+        pass
     there = sorted(str(path.relative_to("runs")) for path in Path("runs").rglob("*") if path.is_file())
     assert new and path == Path("runs") / folder / f"{name}.toml" and there == copied
     assert all((Path("runs") / file).read_bytes() == (EXAMPLES / file).read_bytes() for file in copied)
-    assert own_copy(find_file(Path(name), folder)) == (path, False)
+    with own_copy(find_file(Path(name), folder)) as again:
+        assert again == (path, False)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("solve", "kuhn", "--set", "x.y=1"),
+        ("solve", "hunl-quick", "--set", "abstraction.recipe=nope"),
+        ("solve", "leduc", "--set", "game.ranks=400"),
+        ("compare", "leduc-discounts", "out", "--set", "compare.x=1"),
+        ("cluster", "plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),
+    ],
+)
+def test_a_refused_command_leaves_no_file_behind(capsys, asked):
+    status, _, err = call(capsys, *asked)
+    assert status == 2 and err.count("\n") == 1 and not list(Path().iterdir())
 
 
 def test_files_of_others_are_left_alone():
     Path("runs/abstractions").mkdir(parents=True)
     Path("runs/abstractions/quick.toml").write_text("seed = 7\n")
     with pytest.raises(FileExistsError, match=r"runs/abstractions/quick\.toml exists and is not the example"):
-        own_copy(find_file(Path("hunl-quick")))
+        own_copy(find_file(Path("hunl-quick"))).__enter__()
     assert not Path("runs/hunl-quick.toml").exists()
     with pytest.raises(FileExistsError):
         copy_examples(Path("runs"), example_files())

@@ -23,11 +23,14 @@ from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, Deck
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.evaluation.methods import method_for
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Profile
 from mccfr.rng import new_stream
+from mccfr.runs.results.evaluating import evaluate_found
+from mccfr.runs.results.targets import Target
 from mccfr.tables.strategy import pure_strategy, tabulate
 
 GAME = random_policy.policy().game
@@ -64,6 +67,16 @@ def test_always_fold_loses_250_where_nobody_bets():
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
     assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)
+
+
+def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
+    found = Target(GAME, pure_strategy(GAME, "f"), {})
+    record = evaluate_found(found, "auto", hands=100)
+    assert (record["method"], record["bound"], record["value_chips"]) == ("lbr", "lower", pytest.approx(75))
+    assert method_for(GAME, "auto").name == "head-to-head", "of [evaluation]"
+    assert evaluate_found(found, "auto", boards=50)["method"] == "sampled-br"
+    other = Profile(GAME, pure_strategy(GAME, "c"))
+    assert evaluate_found(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
 
 
 # --- what is drawn and averaged ---

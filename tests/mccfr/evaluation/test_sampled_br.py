@@ -4,7 +4,7 @@ Shows:
 
 * Sampled best response equals enumeration where all boards are played, and stays below it where they are sampled
   (test_over_all_boards_it_equals_enumeration_from_each_street,
-  test_cross_fitted_values_are_below_the_exact_one_in_expectation)
+  test_a_choice_before_the_board_is_scored_as_the_definition_says)
 """
 
 from dataclasses import replace
@@ -19,17 +19,19 @@ from small_games import GAMES, game_of
 from strategies import random_strategy
 
 from mccfr.config.games import PokerGame
+from mccfr.evaluation.board_game import board_game, card_game
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.first_street import SecondStreetBoards
 from mccfr.evaluation.head_to_head import SeatedPolicies
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.methods.dealt import street_number
-from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response
+from mccfr.evaluation.sampled_best_response import _Sample, _sampled, sampled_best_response
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
 from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.sampled_board import by_strength, from_cards
+from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.streets import AT_DECISION
@@ -64,11 +66,12 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         assert found.value_chips == pytest.approx(sum(expected) / 2, abs=1e-9)
         if seed:
             continue
-        sample = _Sample(Profile(game(name), strategy), street)  # the same, board by board
-        sample.draw(sample.listed, seed)
-        units = np.array([sample.play(unit) for unit in range(sample.listed)])
-        if sample._first is not None:
-            units, _ = sample._first.scored(units, sample._strata, split=False)
+        lies, listed, first = _sampled(game(name), street)
+        if first:
+            continue  # test_first_street
+        sample = _Sample(Profile(game(name), strategy), lies, street)  # the same, board by board
+        sample.draw(listed, seed, listed)
+        units = np.array([sample.play(unit) for unit in range(listed)])
         won = units[:, :2].sum(axis=0) / units[:, 2].sum() + [game(name).offset_chips, -game(name).offset_chips]
         assert won == pytest.approx(expected, abs=1e-9)
 
@@ -83,55 +86,26 @@ def test_the_earlier_he_responds_the_more_he_wins(name):
         assert values[0] == pytest.approx(evaluate_exact(game(name), strategy).exploitability_chips, abs=1e-9)
 
 
-def test_what_is_chosen_by_one_half_is_scored_on_the_other():
-    name, seed = "leduc", 3
-    strategy = random_strategy(game(name), 5)
-    sample = _Sample(Profile(game(name), strategy), 0)
-    assert sample.listed == 6
-    sample.draw(5, seed)
-    strata, boards = sample._strata, sample._drawn
-    found = np.array([sample.play(unit) for unit in range(5)])
-    scored, _ = sample._first.scored(found, strata, split=True)
-    half = np.array([False, False, True, True, False])
-    worth = found[:, :-1].reshape(5, *sample._first._shape)
+def test_a_choice_before_the_board_is_scored_as_the_definition_says():
+    name, strategy = "leduc", random_strategy(game("leduc"), 5)
+    units = SecondStreetBoards(Profile(game(name), strategy))
+    units.draw(5, 3, 6)
+    found, first = np.array([units.play(unit) for unit in range(5)]), units.first
+    worth = found[:, :-2].reshape(5, *first._shape)
     for player in range(2):
-        for chosen_by, on in ((half, ~half), (~half, half)):
-            choice = sample._first._walk(player, worth[chosen_by, player].sum(0), None)[1]
-            assert choice, "he decides on the first street"
-            trees = sample._first._trees
-            members = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION).tolist()
-            nodes = [node for node in game(name).tree.decisions.tolist() if game(name).tree.street[node] == 0]
-            node_of = dict(zip(members, nodes, strict=True))
-            action = {node_of[member]: best for member, best in choice.items()}
+        choice = first._walk(player, worth[1:, player].sum(0), None)[1]
+        assert choice, "he decides on the first street"
+        members = np.flatnonzero(first._trees.kind[: first._trees.first[1]] == AT_DECISION).tolist()
+        nodes = [node for node in game(name).tree.decisions.tolist() if game(name).tree.street[node] == 0]
+        node_of = dict(zip(members, nodes, strict=True))
+        action = {node_of[member]: best for member, best in choice.items()}
 
-            def act(node, hand, action=action):
-                return action[node][hand]
+        def act(node, hand, action=action):
+            return action[node][hand]
 
-            for unit in np.flatnonzero(on).tolist():
-                below = replace(game(name), cards=game(name).cards.after(1, boards[unit]))
-                expected = naive_value(below, strategy, player, 1, act, whole=True)
-                assert scored[unit, player] == pytest.approx(expected, abs=1e-9)
-
-
-def test_cross_fitted_values_are_below_the_exact_one_in_expectation():
-    """Planted: chosen and scored on the same boards, it is above - a maximum above sampled chance."""
-    name = "leduc"
-    strategy = random_strategy(game(name), 2)
-    exact = evaluate_exact(game(name), strategy).exploitability_chips
-    sample = _Sample(Profile(game(name), strategy), 0)
-    sample.draw(6, 0)
-    units = np.array([sample.play(unit) for unit in range(6)])
-    order = np.argsort(sample._drawn)
-    fitted, planted = [], []
-    for seed in range(300):
-        sample.draw(4, seed)
-        found, strata = units[order[sample._drawn]], sample._strata
-        for split, into in ((True, fitted), (False, planted)):
-            scored, parts = sample._first.scored(found, strata, split=split)
-            into.append(stratified95(scored[:, :2].sum(axis=1) / 2, scored[:, 2], parts)[0])
-    error = np.std(fitted) / np.sqrt(len(fitted))
-    assert np.mean(fitted) < exact + 2 * error
-    assert np.mean(planted) > exact + 4 * error
+        below = replace(game(name), cards=game(name).cards.after(1, units.boards[0]))
+        expected = naive_value(below, strategy, player, 1, act, whole=True)
+        assert first._walk(player, worth[0, player], choice)[0].sum() == pytest.approx(expected, abs=1e-9)
 
 
 def test_planted_a_responder_who_sees_the_river_early_wins_more():
@@ -140,7 +114,7 @@ def test_planted_a_responder_who_sees_the_river_early_wins_more():
     cards = game(name).cards
     won, weight = np.zeros(2), 0.0
     for river in range(len(cards.board_cards[2])):
-        public, tables = _board_game(game(name), strategy, 2, river)
+        public, tables = board_game(game(name), strategy, 2, river)
         walk = Walk(public, tables)
         won += [walk.values(player, 1)[RESPOND] for player in range(2)]
         weight += public.joint_weight
@@ -155,9 +129,9 @@ def test_planted_a_responder_who_sees_the_other_hand_wins_more():
         reach = cards.reach.copy()
         reach[1, np.arange(len(reach[1])) != other] = 0
         one = replace(game(name), cards=replace(cards, reach=reach))
-        sample = _Sample(Profile(one, strategy), 1)
-        sample.draw(sample.listed, 0)
-        found = np.array([sample.play(unit) for unit in range(sample.listed)])
+        sample, boards = _Sample(Profile(one, strategy), 1, 1), len(cards.board_cards[1])
+        sample.draw(boards, 0, boards)
+        found = np.array([sample.play(unit) for unit in range(boards)])
         seen, weight = seen + found[:, 0].sum(), weight + found[:, 2].sum()
     assert seen / weight > naive_value(game(name), strategy, 0, 1) + 1e-3
 
@@ -192,20 +166,26 @@ def test_a_board_of_the_deck_is_a_game_of_its_own():
     deck = own.cards.after(2, [0, 17, 30, 51])
     assert [len(boards) for boards in deck.board_cards] == [1, 1, 1, 48]
     assert (deck.reach > 0).sum() == 2 * 1128
-    public, tables = _board_game(own, strategy, 3, [0, 17, 30, 51, 8])
+    public, tables = card_game(own, strategy, own.cards.after(3, [0, 17, 30, 51, 8]))
     walk = Walk(public, tables)
     follow = [walk.values(player, 3) for player in range(2)]
     assert follow[0][0] == pytest.approx(-follow[1][0], rel=1e-9)
     assert all(found[1] > found[0] for found in follow)
+    narrow, other = board_game(own, strategy, 3, [0, 17, 30, 51, 8])
+    assert narrow.reach.dtype == other[0].dtype == np.float32, "as evaluations walk it"
+    walk = Walk(narrow, other)
+    for player in range(2):  # pots reach 40,000 chips
+        found = walk.values(player, 3) / narrow.joint_weight
+        assert found == pytest.approx(follow[player] / public.joint_weight, abs=0.02)
 
 
 def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     """Both following the strategy: what head-to-head's walk finds on the same board."""
     own, strategy = holdem()
     cards = [0, 17, 30, 51, 8]
-    public, tables = _board_game(own, strategy, 3, cards)
+    public, tables = card_game(own, strategy, own.cards.after(3, cards))
     side = Profile(own, strategy)
-    expected, _ = SeatedPolicies(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
+    expected, _ = SeatedPolicies(side, side).play(from_cards(own.cards, cards, ordered=True), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 
@@ -307,7 +287,9 @@ def test_bad_input_is_one_sentence(options, message):
 
 def test_games_without_cards_and_options_of_others_are_refused():
     own = game_of("leduc")
-    with pytest.raises(ValueError, match="the method exact has no --from; what it takes: none"):
+    with pytest.raises(ValueError, match="the method exact has no --from; what it takes: --flops, --seed, --workers"):
         measure("exact", Profile(own, uniform_strategy(own)), from_street="1")
+    with pytest.raises(ValueError, match="leduc is evaluated at once, over all deals: leave out --flops, --seed"):
+        measure("exact", Profile(own, uniform_strategy(own)), flops=20)
     assert street_number(policy().game, "turn") == 2
     assert "leduc" in GAMES

@@ -8,6 +8,7 @@ Shows:
   (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
 """
 
+import csv
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from commands import answer, command, refusal
 from places import ROOT, RUNS
+from pyarrow import parquet
 from refusals import refused
 
 from abstraction.buckets import Abstraction
@@ -233,6 +235,24 @@ def program_in_the_documents(language, folder):
     return ["node", str(examples / "look_up.mjs")]
 
 
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
+    program = [*program_in_the_documents(language, tmp_path), trained / "policy", "r300c/cr900"]
+
+    def read(*cards):
+        return subprocess.run([*program, *cards], check=False, capture_output=True, text=True, timeout=60)
+
+    assert read("khQD", "kC7d2s").stdout == read("KhQd", "Kc7d2s").stdout != ""
+    for hand, board, words in (
+        ("KhQd", "Qd7d2s", "there"),
+        ("KhKh", "Qd7d2s", "hand"),
+        ("1hKh", "Qd7d2s", "cards are written as Kc7d2s"),
+        ("KhQd", "7d7d2s", "there"),
+    ):
+        refused = read(hand, board)
+        assert refused.returncode and words in refused.stderr
+
+
 def carrying_values(policy, folder):
     """A copy of a policy, by links, with values of its own: {(street, player): [buckets, places]}, {street: nodes}."""
     tree, rng, values, roots = policy.game.tree, np.random.default_rng(8), {}, {}
@@ -303,6 +323,33 @@ def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, l
         assert [float(line.split()[1]) for line in found] == pytest.approx(
             [action["probability"] for action in expected], abs=1e-9
         )
+
+
+def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):
+    hands = ("--by", "hand", "--board", "Qs 7h2d3c")
+    for kind, source in (("csv", "run"), ("parquet", "policy")):
+        assert command("export", trained / source, tmp_path / f"out.{kind}", "--format", kind, *hands) == 0
+    columns = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    with (tmp_path / "out.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert columns["hand"] == [row["hand"] for row in rows]
+    assert np.allclose(columns["probability"], [float(row["probability"]) for row in rows], atol=1e-4)
+    policy = Policy.open(trained / "policy")
+    for line, board, count in (("", None, 169), ("cc/", "Qs7h2d", 1176), ("cc/cc/", "Qs7h2d3c", 1128)):
+        here = [(row["hand"], float(row["probability"])) for row in rows if row["line"] == line]
+        answer = query(policy, line, board=board)["hands"]
+        assert len(answer) == count and [share for _, share in here] == pytest.approx(
+            [share for name in dict(here) for share in answer[name]], abs=1e-4
+        )
+    assert {row["board"] for row in rows} == {"", "Qs7h2d", "Qs7h2d3c"}
+    capsys.readouterr()
+    for wrong, words in (
+        (("--format", "csv", "--by", "hand", "--board", "Qs7h"), "boards there have 0, 3, 4, 5 cards"),
+        (("--format", "csv", "--board", "Qs7h2d"), "add --by hand"),
+        (("--by", "hand"), "choose csv or parquet"),
+    ):
+        assert command("export", trained / "policy", tmp_path / "none", *wrong) == 2
+        assert words in capsys.readouterr().err and not (tmp_path / "none").exists()
 
 
 def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):

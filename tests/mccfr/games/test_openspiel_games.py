@@ -5,8 +5,10 @@ import sys
 import numpy as np
 import pyspiel
 import pytest
+from commands import call
 from refusals import refused
 
+import mccfr
 from mccfr.config.games import OpenSpielGame
 from mccfr.games.histories import count_histories
 from mccfr.games.openspiel import import_openspiel
@@ -66,6 +68,22 @@ def test_states_names_and_payoffs_are_openspiels():
         todo.extend((child, state.child(int(tree.label[child]))) for child in tree.children(node))
     assert seen == len(arrays.kind) == 9_457
     assert game.pot_chips == 13
+
+
+def test_names_of_actions_and_infosets_are_kept_in_policies(tmp_path, capsys):
+    solver = mccfr.solver(imported("kuhn_poker"), "cfr")
+    solver.run(iterations=50)
+    policy = solver.save(tmp_path / "policy")
+    state = pyspiel.load_game("kuhn_poker").new_initial_state()
+    for action in (2, 0, 1):
+        state.apply_action(action)
+    found = policy.query("2 0 1")
+    assert found["infoset"] == state.information_state_string() == "0b" and found["role"] == "second player"
+    assert [each["name"] for each in found["actions"]] == [state.action_to_string(a) for a in state.legal_actions()]
+    assert policy.game.tree.action_names[1:4] == ["Deal:0", "Deal:1", "Deal:2"]
+    said = call(capsys, "query", tmp_path / "policy", "2 0 1").out
+    assert "who knows '0b'" in said and "  Pass\n" in said and "  Bet\n" in said
+    assert call(capsys, "verify", tmp_path / "policy").status == 0
 
 
 def test_value_of_uniform_play():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from abstraction.cards import combo_index, parse_cards
+from abstraction.cards import combo_index, combo_text, parse_cards
 from abstraction.ranges import parse_range, read_range
 from mccfr.config.file import changed_keys, config_from, load_config
 from mccfr.games.catalogue import build_game
@@ -194,3 +194,14 @@ def test_identities_of_games_from_files_are_as_they_were():
 
     document = identity_document(short, RUNS / "games")
     assert set(document["game"]) == {"name", "files_sha256"}
+
+
+def test_a_range_may_be_a_long_text():
+    """1,326 numbers with decimals, and all hands by name, are longer than other texts of a configuration may be."""
+    weights = np.linspace(0, 1, 1326).round(4)
+    named = ",".join(f"{combo_text(hand)}:{one}" for hand, one in enumerate(weights))
+    for text in (" ".join(map(str, weights)), named):
+        given = config(ranges={"oop": text, "ip": "AA"}).game.ranges.oop
+        np.testing.assert_array_equal(read_range(given), weights)
+    with pytest.raises(ValueError, match=r"game.ranges.oop: range item 'AB' is not known"):
+        config(ranges={"oop": "AB," * 2000, "ip": "AA"})

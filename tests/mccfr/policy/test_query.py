@@ -61,6 +61,8 @@ def test_kuhn_answer_has_the_fields_of_the_interface(tmp_path):
         "line": "cb",
         "street": 0,
         "player": 0,
+        "role": "first player",
+        "big_blind_chips": None,
         "pot_chips": 3,
         "actions": [{"action": "f", "to_chips": 1, "weight": 12.5}, {"action": "c", "to_chips": 2, "weight": 12.5}],
         "reached": True,

@@ -41,6 +41,32 @@ def test_other_lines_are_the_mean_over_their_readings(line):
         assert every["hands"]["AsKd"] == pytest.approx([played[action["action"]] for action in every["actions"]])
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("R200C/CR400", "r200c/cr400"),
+        (" 2bb c / c 50% ", "r200c/cr400"),
+        ("2.5bb c/3bb 2x", "r250c/r550r850"),
+        ("r250c/r1p allin", "r250c/r750r20000"),
+        ("0.5p 3x c/", "r200r600c/"),
+    ],
+)
+def test_lines_as_people_write_them(said, line):
+    board = "Qs7h2d" if "/" in line else None
+    source = policy()
+    assert query(source, said, hand="AsKd", board=board) == query(source, line, hand="AsKd", board=board)
+
+
+def test_a_size_is_of_no_use_where_nobody_may_raise():
+    for line, text in (
+        ("f 3bb", "'3' is no action"),
+        ("allin 3bb", "no raise is possible"),
+        ("3b", "'3' is no action"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            query(policy(), line, hand="AsKd")
+
+
 def test_lines_that_are_not_legal_are_refused():
     for line, text in (("r150", "a raise is to 200 at least"), ("r250f", "the hand is over"), ("b", "is no action")):
         refused(text, query, policy(), line, hand="AsKd")

@@ -12,18 +12,18 @@ from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
+from mccfr.cards.grid import make_grid
 from mccfr.config.file import config_from
 from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.config.tables import AbstractionConfig
+from mccfr.evaluation.curve import curve_svg
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
 from mccfr.report.boards import shown_cards
-from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
-from mccfr.report.grid import make_grid
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.averages import checkpoint_average
@@ -134,6 +134,19 @@ def test_page_stands_alone_and_escapes_what_it_is_given(kuhn, tmp_path):
     assert "<kuhn>" not in text and page.text["title"].startswith("kuhn: <kuhn> & co")
     assert "#data" not in text and page.text["data"].count("<") == 0
     assert script_json("</script><!-- & \u2028") == '"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028"'
+
+
+def test_a_policy_is_shown_as_its_run_is(kuhn, tmp_path, capsys):
+    write_report(kuhn.directory, tmp_path / "run.html")
+    assert call(capsys, "export", kuhn.directory, tmp_path / "<policy>").status == 0
+    assert call(capsys, "report", tmp_path / "<policy>", tmp_path / "policy.html").status == 0
+    of_run, of_policy = data_of(tmp_path / "run.html"), data_of(tmp_path / "policy.html")
+    assert of_policy["boards"] == of_run["boards"] and of_policy["views"].keys() == of_run["views"].keys()
+    text = (tmp_path / "policy.html").read_text()
+    assert not Page(text).open and "<policy>" not in text and "Configuration" not in text
+    assert f"300 iterations, {kuhn.read(EVALUATIONS)[-1]['nodes_touched']:,} nodes touched" in text
+    err = call(capsys, "report", tmp_path / "<policy>", tmp_path / "other.html", "--checkpoint", 1).err
+    assert "was exported from one checkpoint: leave --checkpoint out" in err
 
 
 def test_facts_and_curve_are_the_run_s(kuhn, tmp_path):

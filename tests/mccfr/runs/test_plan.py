@@ -26,6 +26,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables, table_name
 from mccfr.trees.compiled import CHANCE, DECISION
 from storage import live, space
+from storage.space import bytes_text
 
 RIVER = {"name": "holdem-subgame", "file": "runs/games/river.txt"}
 LARGE_MENU = {"first": ["0.5p", "1p", "2p", "allin"], "later": ["0.5p", "1p", "allin"], "max_bets": 3}
@@ -217,7 +218,7 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
     assert room_problem(config, game, layout, tmp_path / "run") is None
     monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
     problem = room_problem(config, game, layout, tmp_path / "run")
-    assert f"{int(needed / 0.8) - 1:,} bytes" in problem and f"{beside_bytes(config, game):,} bytes" in problem
+    assert "1.31 GB" in problem and bytes_text(beside_bytes(config, game)) in problem
 
 
 @pytest.fixture
@@ -251,7 +252,7 @@ def test_force_overrides_memory(capsys, tmp_path, leduc, monkeypatch):
     assert call(capsys, "solve", leduc, "--run", tmp_path / "run")[0] == 2
     assert not (tmp_path / "run").exists()
     code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "run", "--force")
-    assert code == 0 and "1,000 bytes of memory are available" in err
+    assert code == 0 and "1 kB of memory are available" in err
 
 
 def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, monkeypatch):
@@ -263,7 +264,7 @@ def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, 
     )
     monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 10**9)
     before = sorted(tmp_path.rglob("*"))
-    assert "1,000,000,000 bytes of memory are available" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
+    assert "1 GB of memory are available" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from commands import call
 from refusals import refused
 from sessions import make, trained
 
@@ -16,7 +17,7 @@ from mccfr.evaluation.methods import measure
 from mccfr.policy import Policy
 from mccfr.policy.profile import Profile
 from mccfr.report.document import _curves, _headline
-from mccfr.runs.directory.run import EVALUATIONS
+from mccfr.runs.directory.run import EVALUATIONS, open_run
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.results.averages import checkpoint_average
 from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
@@ -74,6 +75,35 @@ def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tm
             assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == expected
     assert result.exit_code == 2
     refused(r"no checkpoint that is still there .* measured by abstract", best_checkpoint, run, "abstract")
+
+
+def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_best(tmp_path, capsys):
+    config = tmp_path / "leduc.toml"
+    points = "".join(f"{key} = {json.dumps(value)}\n" for key, value in POINTS.items())
+    text = f'[game]\nname = "leduc"\n[run]\nworkers = 0\niterations = 200\n[evaluation]\n{points}'
+    config.write_text(text)
+    err = call(capsys, "solve", config, "--run", tmp_path / "run").err
+    run = open_run(tmp_path / "run")
+    exact = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
+    assert "exploitability of the checkpoints that are kept:" in err
+    assert f"checkpoint 1, {exact[0]['nodes_touched']:,} nodes: sampled-br >= " in err
+    assert f"exact {exact[0]['exploitability_chips']:.4g} chips" in err and "--best exact" not in err
+
+    found = [record for record in run.read(EVALUATIONS) if record["method"] == "lbr"]
+    found[0]["exploitability_chips"] = found[1]["exploitability_chips"] - 1
+    run.path(EVALUATIONS).write_text("".join(json.dumps(record) + "\n" for record in found))
+    config.write_text(f'{text}[export]\nbest = "lbr"\nout = "{tmp_path / "policy"}"\n')
+    err = call(capsys, "solve", config, "--run", tmp_path / "run").err
+    assert f"by lbr checkpoint 1 is the best: mccfr export {tmp_path / 'run'} OUT --best lbr" in err
+    assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == 1
+    found = find_checkpoint(run, 1)
+    side = Profile(run.build_game(), checkpoint_average(run.build_game(), run.config, found))
+    again = measure("lbr", side, setting="1", hands=100, seed=POINTS["seed"] + 1)
+    assert f"on other deals than it was chosen by: exploitability at least {again['value_chips']:.5g} chips" in err
+    for wrong in ('best = "sampled"', 'best = "abstract"'):
+        config.write_text(f"{text}[export]\n{wrong}\n")
+        found = call(capsys, "solve", config, "--run", tmp_path / "new")
+        assert found.status == 2 and "name it in evaluation.methods" in found.err
 
 
 def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):

@@ -65,7 +65,7 @@ class PublicChance(Algorithm):
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""
-        return PublicChanceSolver(game, self._solver, tables, share or Share())
+        return public_chance_solver(game, self._solver, tables, share or Share())
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
@@ -74,19 +74,29 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
     return PublicChanceOptions(schedule, config.floored_regrets and schedule.kind == "none", config.skip_below)
 
 
-class PublicChanceSolver:
-    """Runs iterations on tables, which are changed in place."""
+def public_chance_solver(
+    game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
+) -> "PublicChanceSolver":
+    """What runs iterations of the players in some seats."""
+    given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
+    return PublicChanceSolver(PublicChanceSampling(*given, seats), share)
 
-    def __init__(
-        self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
-    ) -> None:
-        self.state = share.state
-        self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
-        own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
-        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own, seats)
+
+def known_state(share: Share) -> PublicChanceState:
+    """What a worker remembers, as its sampler takes it."""
+    state = share.state
+    state.rng = state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
+    return PublicChanceState(state.iterations, state.nodes, state.rng[0])
+
+
+class PublicChanceSolver:
+    """Runs iterations of a sampler that begins with `known_state`, on tables, which are changed in place."""
+
+    def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
+        self.state, self._sampler = share.state, sampler
         self.busy_seconds = 0.0
         self._batch = 1
-        self._batch_nodes = batch_nodes(schedule_of(config), share.workers)
+        self._batch_nodes = batch_nodes(sampler.options.schedule, share.workers)
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""

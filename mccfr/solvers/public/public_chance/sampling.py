@@ -19,7 +19,13 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.noise import CARD_REMOVAL
 from mccfr.rng import ACTIONS, second_word, seed_stream
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversals
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    new_scratch,
+    sampled_traversals,
+)
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
@@ -29,6 +35,7 @@ from mccfr.trees.streets import street_trees
 from storage.schema import ArraySpec
 
 _BLOCKS = 8
+_NOBODY = new_response()
 _ROUND_BOARDS = 48  # what counts as a round where boards are not listed
 _MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards would weigh too much for too long
 
@@ -97,6 +104,7 @@ class PublicChanceSampling:
     seed, worker   name the stream of boards
     state    to go on from; changed as iterations are run
     seats    the players who learn; another one's regrets never change
+    ordered  whether boards have their hands in order of strength
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
@@ -110,6 +118,8 @@ class PublicChanceSampling:
         worker: int = 0,
         state: PublicChanceState | None = None,
         seats: Sequence[int] = (0, 1),
+        *,
+        ordered: bool = False,
     ) -> None:
         self._seats = seats
         self.options, self.state = options or PublicChanceOptions(), state or PublicChanceState()
@@ -117,7 +127,7 @@ class PublicChanceSampling:
         self.game, self.tables = game, new_tables(table_specs(game)) if tables is None else tables
         self._worker = worker
         self._kernel_tables, self._dtype = _kernel_tables(game, self.tables)
-        self._source = BoardSource(game, self._dtype, seed, worker)
+        self._source = BoardSource(game, self._dtype, seed, worker, ordered=ordered)
         self._trees = street_trees(game.tree)
         self._scratch = new_scratch(self._trees, game.cards.most_hands, game.cards.deck_size, self._dtype)
         self._stream = np.uint64(seed), np.uint64(worker)
@@ -165,7 +175,7 @@ class PublicChanceSampling:
     ) -> int:
         learning = self._seats if seats is None else seats
         floored, skip_below, word = int(self.options.plus), float(self.options.skip_below), second_word(self._rng)
-        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng)
+        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng, _NOBODY)
         tables, stop = self._kernel_tables, max(learning) + 1
         return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 

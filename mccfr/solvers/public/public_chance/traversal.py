@@ -31,7 +31,7 @@ from mccfr.solvers.public.public_chance.board_rows import (
     weigh_gains,
 )
 from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, new_jobs
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs, store_values
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
@@ -55,6 +55,8 @@ class Task(NamedTuple):
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     word           random bits of the iteration, by which float32 strategy sums are rounded
     rng            [4] uint64: state by which lines are skipped, changed in place
+    response       of the player who responds best on the last street, as `_respond` and `_follow` say; if there is one,
+                   hands of the board are in order of strength
     """
 
     traverser: int
@@ -64,6 +66,22 @@ class Task(NamedTuple):
     skip_below: float
     word: np.uint64
     rng: npt.NDArray[np.uint64]
+    response: "Response"
+
+
+class Response(NamedTuple):
+    """What a responder does on one board.  M members of all street trees, n hands.
+
+    player  who; -1: nobody, and M and n are 1
+    walk    [1] int64      number of his walk that it is from
+    found   [M] int64      of each decision, the number of the last walk that has found his actions there
+    action  [M, n] int8    them
+    """
+
+    player: int
+    walk: npt.NDArray[np.int64]
+    found: npt.NDArray[np.int64]
+    action: npt.NDArray[np.int8]
 
 
 class DecisionRows(NamedTuple):
@@ -90,7 +108,7 @@ class SampledScratch(NamedTuple):
     group         [3, G] int64  last-street trees under way: the tree, its first row, the row that its value goes to
     range_of      [N] int64     row in `reach` of the opponent's range at a member, NOWHERE: never reached
     reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
-    value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
+    value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last: nobody's
     decision      rows of the one that is under way
     jobs          N of them, at terminals
     lanes         ranges side by side, for terminals
@@ -108,8 +126,15 @@ class SampledScratch(NamedTuple):
     lanes: Lanes
 
 
+def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response:
+    """Room for what a player does, and nothing that he has found yet."""
+    noted = np.zeros((members, hands), np.int8)
+    return Response(player, np.zeros(1, np.int64), np.zeros(members, np.int64), noted)
+
+
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Scratch for boards of at most `hands` hands."""
+    """Scratch for boards of at most `hands` hands, and what fills up their last block of lanes."""
+    hands += LANES
     room = trees.members.copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
@@ -120,7 +145,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros((3, int(room[-1])), np.int64),
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
-        np.zeros((members, hands), dtype),
+        np.zeros((members + 1, hands), dtype),
         DecisionRows(np.zeros((actions, hands), dtype), np.zeros((actions, hands), dtype), np.zeros(hands, dtype)),
         new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
@@ -137,6 +162,9 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision
     reach = scratch.reach
+    if player == task.response.player and street == board.rows.shape[0] - 1:
+        _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
+        return
     current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, gain)
     incoming = reach[here]
     if board.direct[street, player]:
@@ -145,12 +173,40 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
         sum_rows(board, street, player, incoming, total)
     word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
-        step = task.sum_weight, random_at(word, np.uint64(a))
-        add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
+        if task.sum_weight > 0:
+            step = task.sum_weight, random_at(word, np.uint64(a))
+            add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
         alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
         if alive and task.skip_below > 0:
             alive = _kept(board, player, task, reach[child + a])
         scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _follow(count, actions, response, member, incoming, scratch, child):
+    """The ranges behind a responder's actions; where his walk did not come, any is a best response: the first."""
+    reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
+    if response.found[member] != response.walk[0]:
+        noted[:count] = 0
+    for a in range(actions):
+        alive = False
+        for k in range(count):
+            reach[child + a, k] = incoming[k] if noted[k] == a else zero
+            alive |= reach[child + a, k] > 0
+        scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _respond(count, actions, response, member, value, here, child):
+    """Value of a responder's node, the best for each hand, noted for `_follow`; of equals the first."""
+    noted = response.action[member]
+    response.found[member] = response.walk[0]
+    copy_values(value[child], value[here], count)
+    noted[:count] = 0
+    for a in range(1, actions):
+        for k in range(count):
+            if value[child + a, k] > value[here, k]:
+                value[here, k], noted[k] = value[child + a, k], a
 
 
 @part_njit
@@ -209,23 +265,51 @@ def _descend(trees, tables, board, task, scratch, at, count):
 def _terminals(board, task, scratch, count):
     """Values of the terminals of all jobs, LANES ranges at a time."""
     player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
-    picked, limit, whole = lanes.picked, lanes.limit, board.showdown.cards[0] + 1
+    limit, whole = lanes.limit, board.showdown.cards[0] + 1
     for start in range(0, count, LANES):
         stop, showdown = min(start + LANES, count), False
         for job in range(start, stop):
             showdown = showdown or jobs.ending[1, job] != NOWHERE
-        load_lanes(board, 1 - player, scratch.reach, jobs.source[start:stop], lanes.reach)
+        _load(board, task, scratch, start, stop)
         fill_lanes(board, player, showdown, lanes)
         for lane in range(LANES):
             limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
         for kind in range(1 + showdown):
-            found = 0
-            for job in range(start, stop):
-                if jobs.ending[kind, job] != NOWHERE:
-                    picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
-                    lanes.factor[found] = jobs.chips[kind, job]
-                    found += 1
-            store_lanes(board, player, lanes.won if kind else lanes.met, found, lanes, scratch.value)
+            _store(board, task, scratch, start, stop, kind)
+
+
+@part_njit
+def _load(board, task, scratch, start, stop):
+    """The ranges of some jobs side by side."""
+    jobs, lanes, other = scratch.jobs, scratch.lanes, 1 - task.traverser
+    if task.response.player < 0:
+        load_lanes(board, other, scratch.reach, jobs.source[start:stop], lanes.reach)
+        return
+    for lane in range(LANES):
+        lanes.picked[0, lane] = jobs.source[min(start + lane, stop - 1)]
+    load_ranges(lanes.reach, scratch.reach, lanes.picked[0], board.count[other], stop - start)
+
+
+@part_njit
+def _store(board, task, scratch, start, stop, kind):
+    """The values of some jobs' folds (0) or showdowns (1) back to their rows."""
+    jobs, lanes, player = scratch.jobs, scratch.lanes, task.traverser
+    picked, factor, value, found = lanes.picked, lanes.factor, scratch.value, 0
+    table = lanes.won if kind else lanes.met
+    if task.response.player < 0:
+        for job in range(start, stop):
+            if jobs.ending[kind, job] != NOWHERE:
+                picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
+                factor[found] = jobs.chips[kind, job]
+                found += 1
+        store_lanes(board, player, table, found, lanes, value)
+        return
+    for lane in range(LANES):
+        job, nowhere = min(start + lane, stop - 1), value.shape[0] - 1
+        ending = jobs.ending[kind, job] if start + lane < stop else NOWHERE
+        picked[1, lane] = nowhere if ending == NOWHERE else ending
+        factor[lane] = jobs.chips[kind, job]
+    store_values(value, picked[1], table, factor, lanes.limit, board.count[player], stop - start)
 
 
 @inline_njit
@@ -235,6 +319,9 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision
     value = scratch.value
+    if player == task.response.player and street == board.rows.shape[0] - 1:
+        _respond(board.count[player], actions, task.response, member, value, m, child)
+        return
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
     current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
@@ -359,5 +446,19 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
     nodes = 0
     for traverser in range(task.traverser, stop):
         factors = (task.regret_weight, task.sum_weight, task.floored, task.skip_below)
-        nodes += sampled_traversal(trees, tables, board, Task(traverser, *factors, task.word, task.rng), scratch)
+        one = Task(traverser, *factors, task.word, task.rng, task.response)
+        nodes += sampled_traversal(trees, tables, board, one, scratch)
     return nodes
+
+
+@nogil_njit
+def responded_traversals(trees, tables, board, task, scratch):
+    """The responder's traversal, which learns before the last street and finds his response on it, then the learner's.
+
+    task  `traverser` is the responder
+    Strategy sums are the learner's alone.  Returns the nodes touched.
+    """
+    task.response.walk[0] += 1
+    nodes = sampled_traversal(trees, tables, board, task, scratch)
+    one = Task(1 - task.traverser, task.regret_weight, 0.0, task.floored, 0.0, task.word, task.rng, task.response)
+    return nodes + sampled_traversal(trees, tables, board, one, scratch)

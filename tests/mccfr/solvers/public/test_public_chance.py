@@ -34,7 +34,13 @@ from mccfr.solvers.public.public_chance.sampling import (
     period_nodes,
     table_specs,
 )
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversal
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    new_scratch,
+    sampled_traversal,
+)
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
@@ -93,7 +99,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     most = game.cards.most_hands
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
     rng = options.get("rng", np.ones(4, np.uint64))
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng)
+    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng, new_response())
     nodes = sampled_traversal(trees, work, board, task, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 

@@ -25,7 +25,7 @@ from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
@@ -147,6 +147,11 @@ def test_every_variant_equals_the_twin(name, buckets, updates):
 )
 def test_other_deals_equal_the_twin(name, options):
     assert run_both(toy(**options), variant(name))[2] < 1e-10
+
+
+def test_training_with_rake_equals_the_twin():
+    game = replace(toy((0, 1, 1)), rake=Rake(0.1, 0.5))
+    assert run_both(game, variant("dcfr"))[2] < 1e-10
 
 
 def test_own_deal_weights_matter_only_to_shared_rows():

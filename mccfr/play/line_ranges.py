@@ -1,0 +1,146 @@
+"""Both players' ranges after a line of betting on a board, by Bayes.
+
+A line may have bets that the tree has not: every reading of it is followed, each with its probability.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.dealt import Board
+from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.translation import Translation, actions_of, real_betting
+from mccfr.play.player import State
+from mccfr.policy.profile import Behaviour
+
+Weights = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WeightedReading:
+    """A reading of the line.
+
+    probability  of this reading
+    weight       [2, H] the same times the probability of each player's actions, with each of his hands
+    """
+
+    probability: float
+    weight: Weights
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A line that has been followed, with the board it was followed on.
+
+    line    as lines are written
+    state   of the real betting, where somebody acts
+    boards  of every street up to the state's; None: cards are missing
+    places  by node and `closed` of a reading; without a board weights are those before the game
+    acted   (line before, state, action) of all that was done
+    """
+
+    line: str
+    state: State
+    boards: list[Board] | None
+    places: Mapping[tuple[int, int], WeightedReading]
+    acted: list[tuple[str, State, str]]
+
+
+class LineRanges:
+    """A strategy, to be followed down lines of betting."""
+
+    def __init__(self, source: Behaviour) -> None:
+        """Raises `ValueError` for a game that deals no cards beside its tree."""
+        self._source, self._game = source, source.game
+        self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
+
+    def follow(self, line: str, board: str) -> Followed:
+        """Follow a line on a board, with both players' ranges.
+
+        board  all board cards of the line's street; of an earlier street: cards are missing
+
+        Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
+        """
+        line = line.strip()
+        state, readings = self.betting.read(line)
+        if isinstance(state, int):
+            raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+        tree = self._game.tree
+        if isinstance(self.betting, Translation):
+            actions = actions_of(line)
+        else:
+            actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
+        boards = self._boards(state.street, board)
+        here: Any = self.betting.start()[0]
+        places = {(0, NOWHERE): WeightedReading(1.0, self.dealing.reach.astype(np.float64))}
+        done, acted = "", list[tuple[str, State, str]]()
+        for action in actions:
+            acted.append((done, here, action))
+            places = self._moved(places, here, action, None if boards is None else boards[here.street])
+            after: Any = self.betting.apply(here, action)
+            done += action + "/" * (after.street != here.street)
+            here = after
+        return Followed(done, here, boards, places, acted)
+
+    def reach(self, found: Followed) -> Weights:
+        """[2, H] each player's weight of each hand after the line, of the largest before the game; 0 off the board."""
+        assert found.boards is not None
+        total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
+        top = np.maximum(self.dealing.reach.max(axis=1, keepdims=True), 1e-300)
+        return np.asarray(total / top * self.dealing.live(found.state.street, found.boards[-1]))
+
+    def lacking(self, street: int, text: str) -> int:
+        """How many cards a board of an earlier street lacks; 0 where it is none."""
+        cards = self._game.cards
+        for earlier in range(street - 1, -1, -1):
+            try:
+                self.dealing.read_board(earlier, text)
+            except ValueError:
+                continue
+            return cards.cards_on(street) - cards.cards_on(earlier)
+        return 0 if text else cards.cards_on(street)
+
+    def _moved(
+        self, places: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
+    ) -> dict[tuple[int, int], WeightedReading]:
+        """The readings after an action; the range of who acts by what his strategy plays, taken for what the tree has.
+
+        board  of the state's street; None: ranges stay as they are
+        """
+        found: dict[tuple[int, int], WeightedReading] = {}
+        buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
+        for (node, closed), place in places.items():
+            reading = Reading(node, 1.0, closed)
+            decides = self.betting.decides(reading) and buckets is not None
+            rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
+            for outcome in self.betting.outcomes(reading, state, action):
+                weight = place.weight * outcome.probability
+                if rows is not None:
+                    weight[state.player] *= rows[:, self._number(node, action, outcome)]
+                key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
+                if key in found:
+                    probability, weight = probability + found[key].probability, weight + found[key].weight
+                found[key] = WeightedReading(probability, weight)
+        return found
+
+    def _number(self, node: int, action: str, outcome: Reading) -> int:
+        """Which of the tree's actions at a decision stands behind what a real action was taken for."""
+        tree = self._game.tree
+        children = list(tree.children(node))
+        taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
+        if taken not in children:  # the call of such a bet, which goes on where that call had led
+            return [tree.label[child] for child in children].index(action)
+        return children.index(taken)
+
+    def _boards(self, street: int, text: str) -> list[Board] | None:
+        """The boards of every street up to one; None where the text is that of an earlier street."""
+        try:
+            last = self.dealing.read_board(street, text)
+        except ValueError:
+            if self.lacking(street, text):
+                return None
+            raise
+        return list(self.dealing.path(street, last))

@@ -1,0 +1,102 @@
+"""CFR-BR on sampled boards: an opponent who learns before the last street, and responds best on it.
+
+Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012), section 4:
+the opponent of CFR-BR is a hybrid, a regret minimiser in the trunk of the game and a best response below it, so that
+a sampled part of the game is enough for an iteration.  Here the trunk ends where the last street begins, the sample is
+one board, and both players learn in one run, each against an opponent of his own.  In turn for player 0 and player 1
+(`responded_traversals`): a walk of his opponent finds for every hand the best response on this board to the player's
+present strategy, and updates the opponent's regrets in the trunk; a walk of his own meets both.
+
+What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
+what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
+part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
+and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by
+period; those of their opponents, of whom nobody wants the average, are not.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.rng import second_word
+from mccfr.solvers.public.public_chance.sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    PublicChanceState,
+    new_tables,
+    table_specs,
+)
+from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_response, responded_traversals
+from mccfr.solvers.public.sampled_board import SampledBoard, rebucketed
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import SLOT_FIRST, table_name
+from storage.schema import ArraySpec
+
+TRUNK = "trunk_regret"
+"""Kind of the tables of the opponents' regrets."""
+OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000), plus=False)
+"""How the players' updates are weighted."""
+
+
+def responding_specs(
+    game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32"
+) -> tuple[ArraySpec, ...]:
+    """The tables of a run: those of public chance sampling, and of each player as an opponent his regrets before the
+    last street, [slot, bucket] on the buckets of `trunk`.
+    """
+    rows = game.tree.row_slots
+    trunks = [
+        ArraySpec(table_name(TRUNK, block), (int(rows[block]), int(trunk.buckets[block])), regret_dtype, SLOT_FIRST)
+        for block in map(int, np.flatnonzero(game.tree.row_count[:-2]))
+    ]
+    return (*table_specs(game, regret_dtype, sum_dtype), *trunks)
+
+
+class RespondedSampling(PublicChanceSampling):
+    """One worker's iterations on tables that other workers may share.
+
+    game    with cards beside its betting tree
+    tables  arrays of `responding_specs` by name, changed in place; None: new ones, in float32
+    trunk   the same game on the opponents' buckets; None: on the same
+    seed, worker, state, options   as of `PublicChanceSampling`
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        tables: Mapping[str, npt.NDArray[np.generic]] | None = None,
+        trunk: Game | None = None,
+        seed: int = 0,
+        worker: int = 0,
+        state: PublicChanceState | None = None,
+        options: PublicChanceOptions = OPTIONS,
+    ) -> None:
+        tables = new_tables(responding_specs(game, trunk or game)) if tables is None else tables
+        super().__init__(game, options, tables, seed, worker, state, ordered=True)
+        regret, sums = self._kernel_tables
+        cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
+        self._of_learner = []
+        for learner in range(2):
+            mine = [block % 2 == learner for block in range(len(regret))]
+            trunks = [tables.get(table_name(TRUNK, block), cell) for block in range(len(regret))]
+            chosen = zip(mine, regret, trunks, sums, strict=True)
+            blocks = [(own, kept) if is_mine else (other, sum_cell) for is_mine, own, other, kept in chosen]
+            self._of_learner.append(VectorTables(*map(tuple, zip(*blocks, strict=True))))
+        self._trunk = None if trunk is None else trunk.cards
+        room = len(self._trees.kind), game.cards.most_hands
+        self._responses = [new_response(1 - learner, *room) for learner in range(2)]
+
+    def _traverse(
+        self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
+    ) -> int:
+        drawn, trunk = self._source.drawn(self.state.iterations), self._trunk
+        bucket = None if trunk is None else trunk.board_hands(drawn).bucket
+        word, floored, nodes = np.uint64(second_word(self._rng)), int(self.options.plus), 0
+        for learner in (0, 1) if seats is None else seats:
+            other = 1 - learner
+            mixed = board if bucket is None else rebucketed(board, other, bucket)
+            task = Task(other, regret_weight, sum_weight, floored, 0.0, word, self._rng, self._responses[learner])
+            nodes += int(responded_traversals(self._trees, self._of_learner[learner], mixed, task, self._scratch))
+        return nodes

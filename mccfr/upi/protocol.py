@@ -1,0 +1,87 @@
+"""The conversation: a command a line, an answer, and the end string that a client has asked for."""
+
+import threading
+from pathlib import Path
+from typing import TextIO
+
+from mccfr.config.limits import shown
+from mccfr.upi.session import COMMANDS, WHILE_SOLVING, Session
+
+_LONGEST_NAME = 64
+
+
+class Conversation:
+    """Reads commands, and writes answers to `out`."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out, self._end, self._writing = out, "", threading.Lock()
+        self._session = Session(self._write)
+
+    def answer(self, line: str) -> bool:
+        """Do a command; False where it is the last one.  Whatever goes wrong is told in one sentence."""
+        name, _, text = line.strip().partition(" ")
+        if not name or name.startswith("#"):
+            return True
+        if name == "exit":
+            return False
+        if name == "set_end_string":
+            self._end = text.strip()
+        try:
+            said = self._done(name, text)
+        except (ValueError, RuntimeError, MemoryError, OSError) as error:
+            said = f"ERROR: {' '.join(_sentence(error).split())}"
+        self._write(f"{name} ok!" if said is None else said, self._end)
+        self._session.begin()
+        return True
+
+    def _done(self, name: str, text: str) -> str | None:
+        if name == "set_end_string":
+            return None
+        if name in ("load_script", "load_script_silent"):
+            return self._script(text)
+        if name not in COMMANDS:
+            raise ValueError(
+                f"{shown(name[:_LONGEST_NAME])} is no command here; those there are: {', '.join(COMMANDS)}"
+            )
+        if self._session.solving and name not in WHILE_SOLVING:
+            raise ValueError(f"{name}: the solver is at work; stop it, or wait_for_solver")
+        return COMMANDS[name](self._session, text)
+
+    def _script(self, text: str) -> str | None:
+        """All commands of a file, up to the first that fails; only that is told."""
+        path = Path(text.strip().strip('"'))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            name, _, rest = line.strip().partition(" ")
+            if name and not name.startswith("#"):
+                try:
+                    self._done(name, rest)
+                except ValueError as error:
+                    raise ValueError(f"{path}, line {number}: {error}") from None
+                self._session.begin()
+        return None
+
+    def _write(self, text: str, end: str = "") -> None:
+        with self._writing:
+            self._out.write(f"{text}\n{end}\n" if end else f"{text}\n")
+            self._out.flush()
+
+    def close(self) -> None:
+        """Nobody listens any more: a solve ends."""
+        self._session.stop("")
+
+
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or "memory is full"
+
+
+def serve(lines: TextIO, out: TextIO) -> None:
+    """Answer commands until `exit` or the end of the input."""
+    conversation = Conversation(out)
+    try:
+        for line in lines:
+            if not conversation.answer(line):
+                break
+    finally:
+        conversation.close()

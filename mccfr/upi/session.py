@@ -1,0 +1,439 @@
+"""The commands of the protocol: what is set, the tree that is built of it, and what is asked of the tree.
+
+A command is a method; its text is what stands behind its name, and what it returns is the answer, None where the answer
+is that it is done.  What somebody asks for and cannot have is a `ValueError` of one sentence.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import COMBO_COUNT, combo_text
+from abstraction.ranges import read_range
+from mccfr import __version__
+from mccfr.config.games import HoldemSubgame
+from mccfr.config.limits import shown
+from mccfr.policy.profile import Profile
+from mccfr.runs.results.line_spot import game_config, whole_stack
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.tables.strategy import BlockRows, Strategy, row_starts
+from mccfr.upi.files import read_tree, write_tree
+from mccfr.upi.lines import Amounts, begins_with, bets, read_amounts
+from mccfr.upi.solving import Engine, Goal, Say, Typed, Work, measure
+from mccfr.upi.tree import DECIDES, Node, SpotTree
+from mccfr.upi.values import HandNumbers, SpotValues, mean
+from storage.threads import available_threads
+
+Floats = npt.NDArray[np.float64]
+POSITIONS = tuple(name.removesuffix("_DEC") for name in DECIDES)
+_ROOT = "r"
+_DIGITS = 8
+_SUM_ERROR = 1e-3  # of probabilities that a client has rounded
+_LEAST_BET = 1  # chips
+
+
+class Session:
+    """What a client has set and built."""
+
+    def __init__(self, say: Say) -> None:
+        """`say` tells what happens beside the answers: how a solve goes."""
+        self._say = say
+        self._ranges: list[str | None] = [None, None]
+        self._board, self._pot, self._stack = "", 0.0, 0.0
+        self._lines = list[Amounts]()
+        self._accuracy: tuple[float, bool] = (0.003, True)  # and whether it is a share of the pot
+        self._threads = available_threads()
+        self._info = list[str]()
+        self._tree: SpotTree | None = None
+        self._engine: Engine | None = None
+        self._work: Work | None = None
+        self._played: Strategy | None = None
+        self._values: SpotValues | None = None
+
+    # --- what is set ---
+
+    def set_range(self, text: str) -> None:
+        """`OOP AA,KK:0.5`, or 1,326 numbers."""
+        position, _, given = text.partition(" ")
+        player = _position(position)
+        if not read_range(given).any():
+            raise ValueError(f"the range of {position} holds no hand: give one")
+        self._ranges[player] = given
+
+    def set_board(self, text: str) -> None:
+        """`QsJh2h`, with blanks or without."""
+        self._board = "".join(text.split())
+
+    def set_pot(self, text: str) -> None:
+        """Chips that OOP and IP have bet already, which must be 0, and the pot."""
+        amounts = _numbers(text, 3, "set_pot takes the chips of OOP, of IP and of the pot: 0 0 180")
+        if amounts[0] or amounts[1]:
+            raise ValueError("set_pot: a tree begins before anybody has bet on its street: give 0 0 and the pot")
+        self._pot = amounts[2]
+
+    def set_eff_stack(self, text: str) -> None:
+        """Chips that each has behind."""
+        (self._stack,) = _numbers(text, 1, "set_eff_stack takes the chips that each has behind")
+
+    def set_threads(self, text: str) -> None:
+        """Threads; 0: one a processor."""
+        (count,) = _numbers(text, 1, "set_threads takes a number, 0 for one a processor")
+        self._threads = min(int(count), 1024) or available_threads()
+
+    def set_accuracy(self, text: str) -> None:
+        """Exploitability that ends a solve: `0.5`, `0.5 chips`, or `0.003 fraction` of the pot."""
+        number, _, unit = text.partition(" ")
+        if unit.strip() not in ("", "chips", "fraction"):
+            raise ValueError(f"set_accuracy: {shown(unit)} is no unit: say chips or fraction")
+        (accuracy,) = _numbers(number, 1, "set_accuracy takes a number, and chips or fraction")
+        self._accuracy = accuracy, unit.strip() == "fraction"
+
+    def add_line(self, text: str) -> None:
+        """A line whose bets the tree gets: `0 0 0 12 38 84 230`."""
+        self._lines.append(read_amounts(text))
+
+    def remove_line(self, text: str) -> None:
+        """A line that is taken back, with all that go on from it."""
+        amounts = read_amounts(text)
+        kept = [line for line in self._lines if not begins_with(line, amounts)]
+        if len(kept) == len(self._lines):
+            raise ValueError(f"remove_line: no line that was added begins with {text.strip()}")
+        self._lines = kept
+
+    def clear_lines(self, _: str) -> None:
+        """No line is left."""
+        self._lines = []
+
+    def accept(self, _: str) -> None:
+        """What says nothing here: isomorphism, how often to tell, when to calculate anew, partial saves."""
+
+    def add_info_line(self, text: str) -> None:
+        """A line that show_tree_info repeats."""
+        self._info.append(text)
+
+    def reset_tree_info(self, _: str) -> None:
+        """Those lines are gone."""
+        self._info = []
+
+    # --- the tree ---
+
+    def _game(self) -> dict[str, Any]:
+        missing = [name for name, given in zip(POSITIONS, self._ranges, strict=True) if given is None]
+        if missing:
+            raise ValueError(f"there is no range of {missing[0]}: set_range {missing[0]} comes first")
+        if not self._board or not self._pot or not self._stack:
+            raise ValueError("a tree needs set_board, set_pot and set_eff_stack before it")
+        ranges = dict(zip(("oop", "ip"), self._ranges, strict=True))
+        added = bets(self._lines, self._pot / 2)
+        return {
+            "board": self._board,
+            "ranges": ranges,
+            "pot": self._pot,
+            "effective_stack": self._stack,
+            "big_blind": _LEAST_BET,
+            "menu": {"first": [], "later": [], "add": added},
+        }
+
+    def build_tree(self, _: str) -> None:
+        """The tree of all that is set."""
+        self.free_tree("")
+        spot = Typed(self._game(), self._threads)
+        self._take(spot.tree, Engine(spot))
+
+    def free_tree(self, _: str) -> None:
+        """There is none any more."""
+        self._tree = self._engine = self._played = self._values = self._work = None
+
+    def estimate_tree(self, _: str) -> str:
+        """What the tables of the tree would take."""
+        spot = Typed(self._game(), self._threads)
+        nodes = len(spot.tree.tree.parent)
+        return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
+
+    def _take(self, tree: SpotTree, engine: Engine | None, played: Strategy | None = None) -> None:
+        self._tree, self._engine, self._played, self._values = tree, engine, played, None
+
+    def dump_tree(self, text: str) -> None:
+        """Write the tree and its tables to a file, whole whatever is said behind its name."""
+        write_tree(_path(text), self._solver())
+
+    def load_tree(self, text: str) -> None:
+        """Read what dump_tree has written, or the strategy of a spot's run or policy, with which nothing goes on."""
+        path = _path(text)
+        if path.is_dir():
+            config, found = game_config(path), open_target(Reference(path))
+            if not isinstance(config, HoldemSubgame):
+                raise ValueError(f"{path} is of another game: give the run or policy of a spot")
+            tree = SpotTree(found.game, whole_stack(config) - found.game.pot_chips / 2)
+            self.free_tree("")
+            self._take(tree, None, found.strategy)
+            return
+        spot, kept, iterations = read_tree(path, self._threads)
+        self.free_tree("")
+        self._take(spot.tree, Engine(spot, kept, iterations))
+
+    # --- solving ---
+
+    def go(self, text: str) -> None:
+        """Solve until it is accurate, or for so many `steps` or `seconds`."""
+        tree, engine = self._built(), self._solver()
+        number, _, unit = text.strip().partition(" ")
+        accuracy, share = self._accuracy
+        goal = Goal(accuracy * (2 * tree.half if share else 1.0))
+        if number:
+            (count,) = _numbers(number, 1, "go takes a number of steps or seconds, or nothing")
+            if unit.strip() not in ("steps", "seconds", ""):
+                raise ValueError(f"go: {shown(unit)} is no unit: say steps or seconds")
+            steps = unit.strip() == "steps"
+            goal = Goal(goal.chips, int(count) if steps else None, None if steps else count)
+        self._played = self._values = None
+        self._work = Work(engine, goal, self._say)
+
+    def begin(self) -> None:
+        """Begin the solve that `go` has prepared, once its answer is out."""
+        if self._work is not None and self._work.thread is None:
+            self._work.start()
+
+    @property
+    def solving(self) -> bool:
+        """Whether a solve is going on."""
+        return self._work is not None and self._work.running
+
+    def stop(self, _: str) -> None:
+        """End the solve."""
+        if self._work is not None:
+            self._work.stop()
+
+    def wait_for_solver(self, _: str) -> None:
+        """Until the solve has ended."""
+        if self._work is not None:
+            self._work.wait()
+
+    # --- what the tree says ---
+
+    def _built(self) -> SpotTree:
+        if self._tree is None:
+            raise ValueError("there is no tree: build_tree or load_tree comes first")
+        return self._tree
+
+    def _solver(self) -> Engine:
+        self._built()
+        if self._engine is None:
+            raise ValueError("the tree is of a run or policy, and has a strategy alone: build_tree makes one to solve")
+        return self._engine
+
+    def _strategy(self) -> Strategy:
+        if self._played is None:
+            self._played = self._solver().strategy()
+        return self._played
+
+    def _worth(self) -> SpotValues:
+        if self._values is None:
+            tree = self._built()
+            self._values = SpotValues(tree, Profile(tree.game, self._strategy()))
+        return self._values
+
+    def _node(self, name: str) -> Node:
+        return self._built().find(name)
+
+    def show_node(self, text: str) -> str:
+        """A node."""
+        tree = self._built()
+        if text.strip() == _ROOT:
+            return tree.text(Node(_ROOT, 0), _ROOT)
+        return tree.text(tree.find(text))
+
+    def show_children(self, text: str) -> str:
+        """What follows a node."""
+        tree = self._built()
+        following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
+        return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
+
+    def show_all_lines(self, _: str) -> str:
+        """The names of all nodes, cards left out."""
+        return "\n".join(self._built().lines())
+
+    def show_board(self, _: str) -> str:
+        """The board that lies from the beginning."""
+        return self._built().board_text(0, 0)
+
+    def show_effective_stack(self, _: str) -> str:
+        """Chips behind at the beginning."""
+        return _number(self._built().behind)
+
+    def show_tree_info(self, _: str) -> str:
+        """What was said of the tree."""
+        tree = self._built()
+        known = {
+            "Board": tree.board_text(0, 0),
+            "Pot": _number(2 * tree.half),
+            "EffectiveStacks": _number(tree.behind),
+        }
+        return "\n".join([f"#{key}#{value}" for key, value in known.items()] + self._info)
+
+    def show_hand_order(self, _: str) -> str:
+        """All hands in the order of numbers."""
+        return " ".join(combo_text(hand) for hand in range(COMBO_COUNT))
+
+    def show_version(self, _: str) -> str:
+        """The version of this program."""
+        return __version__
+
+    def echo(self, text: str) -> str:
+        """The same."""
+        return text
+
+    def show_range(self, text: str) -> str:
+        """`OOP r:0:c`: the weights of a player's hands there; without a node, as they were set."""
+        position, _, name = text.strip().partition(" ")
+        player = _position(position)
+        if not name:
+            given = self._ranges[player]
+            if given is None:
+                raise ValueError(f"there is no range of {position}: set_range {position} comes first")
+            return _row(read_range(given))
+        return _row(self._worth().reach(self._node(name))[player])
+
+    def _decision(self, text: str) -> Node:
+        at = self._node(text)
+        if self._built().decides(at) is None:
+            raise ValueError(f"nobody acts at {at.name}: name a decision")
+        return at
+
+    def show_strategy(self, text: str) -> str:
+        """What every hand plays at a decision, a line for each child."""
+        return "\n".join(_row(row) for row in self._worth().strategy(self._decision(text)))
+
+    def set_strategy(self, text: str) -> None:
+        """`r:0 ` and numbers as show_strategy tells them: what is played there from now on, until the next solve."""
+        name, _, numbers = text.strip().partition(" ")
+        at, tree = self._decision(name), self._built()
+        actions = int(tree.tree.arrays.count[at.node])
+        wanted = f"set_strategy takes {actions * COMBO_COUNT} numbers at {name}, {COMBO_COUNT} for each child"
+        given = np.array(_numbers(numbers, actions * COMBO_COUNT, wanted)).reshape(actions, COMBO_COUNT)
+        block = int(tree.tree.arrays.block[at.node])
+        buckets = tree.cards.bucket_row(block // 2, block % 2, at.board)
+        live = buckets >= 0
+        total = given[:, live].sum(axis=0)
+        if np.any(np.abs(total - 1) > _SUM_ERROR):
+            hand = combo_text(int(np.flatnonzero(live)[np.argmax(np.abs(total - 1))]))
+            raise ValueError(f"set_strategy: what {hand} plays at {name} adds up to another number than 1")
+        self._set(at, buckets[live], (given[:, live] / total).T)
+
+    def _set(self, at: Node, buckets: npt.NDArray[np.integer], rows: Floats) -> None:
+        tree, played = self._built(), self._strategy()
+        block, slot = int(tree.tree.arrays.block[at.node]), int(tree.tree.arrays.slot[at.node])
+        blocks = list(played.blocks)
+        if blocks[block].weight is not None or blocks[block].sums:
+            blocks[block] = BlockRows(blocks[block].probabilities(row_starts(tree.game, block)).copy())
+        blocks[block].cells[buckets, slot : slot + rows.shape[1]] = rows
+        self._played, self._values = Strategy.stored(tree.game, blocks), None
+
+    def lock_node(self, _: str) -> None:
+        """Not there yet."""
+        raise ValueError("locks are not there yet: set_strategy says what is played until the next solve")
+
+    def unlock_node(self, _: str) -> None:
+        """Nothing is locked."""
+
+    # --- what hands are worth ---
+
+    def calc_ev(self, text: str) -> str:
+        """`OOP r:0`: what each hand wins less what it has put in, the pot included; and what means are weighed by."""
+        player, name = self._of_player(text, "calc_ev")
+        return _two(self._worth().ev(self._node(name)), player)
+
+    def calc_eq_node(self, text: str) -> str:
+        """`OOP r:0`: equities, what means are weighed by, and the range's equity."""
+        player, name = self._of_player(text, "calc_eq_node")
+        found = self._worth().equity(self._node(name))
+        return f"{_two(found, player)}\n{_number(mean(found, player))}"
+
+    def calc_eq(self, text: str) -> str:
+        """`OOP`: equities at the beginning, and what means are weighed by."""
+        return _two(self._worth().equity(self._node("r:0")), _position(text.strip()))
+
+    def _of_player(self, text: str, command: str) -> tuple[int, str]:
+        position, _, name = text.strip().partition(" ")
+        if not name:
+            raise ValueError(f"{command} takes OOP or IP, and a node: {command} OOP r:0")
+        return _position(position), name
+
+    def calc_global_freq(self, text: str) -> str:
+        """How often a node is reached."""
+        return _number(self._worth().frequency(self._node(text)))
+
+    def calc_matchups_line(self, text: str) -> str:
+        """The weight of all pairs of hands that meet at a node."""
+        return _number(float(self._worth().met(self._node(text))[0].sum()))
+
+    def calc_results(self, _: str) -> str:
+        """What both win, what best responses would, and how exploitable that is."""
+        tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0
+        return measure(tree.game, self._strategy(), self._threads).text(seconds)
+
+
+def _position(text: str) -> int:
+    if text not in POSITIONS:
+        raise ValueError(f"{shown(text)} is no position: say OOP or IP")
+    return POSITIONS.index(text)
+
+
+def _path(text: str) -> Path:
+    """The file of a command's text, in quotes or without; what stands behind it does not count."""
+    text = text.strip()
+    if text.startswith('"'):
+        return Path(text[1:].partition('"')[0])
+    name = text.partition(" ")[0]
+    if not name:
+        raise ValueError("there is no file: name one")
+    return Path(name)
+
+
+def _numbers(text: str, count: int, wanted: str) -> list[float]:
+    """So many finite numbers of at least 0."""
+    try:
+        found = [float(each) for each in text.split()]
+    except ValueError:
+        found = []
+    if len(found) != count or not all(0 <= each < float("inf") for each in found):
+        raise ValueError(wanted)
+    return found
+
+
+def _number(value: float) -> str:
+    return f"{value:.{_DIGITS}g}"
+
+
+def _row(values: Sequence[float] | Floats) -> str:
+    return " ".join(map(_number, values))
+
+
+def _two(numbers: HandNumbers, player: int) -> str:
+    return f"{_row(numbers.value[player])}\n{_row(numbers.met[player])}"
+
+
+Command = Callable[[Session, str], str | None]
+_ACCEPTED = (
+    "set_recalc_accuracy",
+    "set_always_recalc",
+    "set_isomorphism",
+    "set_info_freq",
+    "small_strats",
+    "is_ready",
+    "load_all_nodes",
+    "rebuild_forgotten_streets",
+    "estimate_rebuild_forgotten_streets",
+)
+_NO_COMMANDS = "begin", "accept", "solving"
+COMMANDS: dict[str, Command] = {
+    **{name: made for name, made in vars(Session).items() if not name.startswith("_") and name not in _NO_COMMANDS},
+    **dict.fromkeys(_ACCEPTED, Session.accept),
+    "show_board_no_iso": Session.show_board,
+}
+"""What the protocol knows, but for what concerns the conversation itself."""
+WHILE_SOLVING = ("stop", "wait_for_solver", "is_ready", "echo", "show_version", "show_hand_order")
+"""Commands that are answered while a solve goes on."""

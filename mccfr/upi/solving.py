@@ -1,0 +1,198 @@
+"""Solving a spot beside the commands: iterations in a thread of their own, until it is accurate or told to stop."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from mccfr.config.file import config_from
+from mccfr.config.games import HoldemSubgame
+from mccfr.config.spot import MOST_ITERATIONS, spot_document
+from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import holdem_subgame
+from mccfr.solvers.public.best_response import values
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share, WorkerState
+from mccfr.tables.layout import TableLayout, private_tables
+from mccfr.tables.strategy import Strategy
+from mccfr.upi.tree import SpotTree
+from storage.space import available_memory_bytes
+
+_MEMORY_SHARE = 0.8
+_FIRST_MEASURED = 10
+_MEASURED_EVERY = 5  # a fifth more iterations each time, as of spots
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a strategy is worth, in chips, the pot included: of both, and of each one's best response to the other."""
+
+    ev: tuple[float, float]
+    best: tuple[float, float]
+
+    @property
+    def exploitable(self) -> float:
+        """Half the sum of what best responses gain."""
+        return (sum(self.best) - sum(self.ev)) / 2
+
+    def text(self, seconds: float) -> str:
+        """As the protocol tells it."""
+        return "\n".join(
+            [
+                f"running time: {seconds:.3f}",
+                *(f"EV {name}: {chips:.3f}" for name, chips in zip(("OOP", "IP"), self.ev, strict=True)),
+                *(f"{name}'s MES: {chips:.3f}" for name, chips in zip(("OOP", "IP"), self.best, strict=True)),
+                f"Exploitable for: {self.exploitable:.3f}",
+            ]
+        )
+
+
+def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
+    """What a strategy is worth on a spot; exact."""
+    found = values(game, strategy, threads=threads) + game.pot_chips / 2
+    ev, best = found[:, FOLLOW].tolist(), found[:, RESPOND].tolist()
+    return Measured((ev[0], ev[1]), (best[0], best[1]))
+
+
+class Typed:
+    """A spot that is to be solved: its tree, and how.
+
+    document  `[game]`, but for its name
+    """
+
+    def __init__(self, document: Mapping[str, Any], threads: int) -> None:
+        """Raises as the keys of `document` do."""
+        self.document, self.threads = dict(document), threads
+        config = config_from(spot_document(document, 1.0, threads), "the tree")
+        assert isinstance(config.game, HoldemSubgame)
+        self.algorithm = algorithm_of(config)
+        self.tree = SpotTree(holdem_subgame(config.game, Path()), float(config.game.effective_stack or 0))
+
+    @property
+    def layout(self) -> TableLayout:
+        """Of the tables."""
+        return self.algorithm.layout(self.tree.game)
+
+
+class Engine:
+    """A spot's tables, and what trains them."""
+
+    def __init__(self, spot: Typed, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0) -> None:
+        """
+        kept        tables to go on from, by name; None: none
+        iterations  behind them
+
+        Raises `ValueError` where memory is too small.
+        """
+        self.spot = spot
+        layout, available = spot.layout, available_memory_bytes()
+        if layout.nbytes > _MEMORY_SHARE * available:
+            raise ValueError(
+                f"the tables need {layout.nbytes:,} bytes, more than {_MEMORY_SHARE:.0%} of the {available:,} bytes of "
+                "memory that are available: build a smaller tree"
+            )
+        self.tables = private_tables(layout)
+        for name, table in (kept or {}).items():
+            self.tables[name][...] = table
+        share = Share(workers=spot.threads, state=WorkerState(iterations=iterations))
+        self._solver = spot.algorithm.solver(spot.tree.game, self.tables, share)
+        self.seconds = 0.0
+
+    @property
+    def iterations(self) -> int:
+        """Iterations so far."""
+        return self._solver.state.iterations
+
+    def iterate(self, count: int) -> None:
+        """Run so many iterations at most."""
+        began = time.monotonic()
+        self._solver.run(self._solver.state.nodes, 1 << 62, count)
+        self.seconds += time.monotonic() - began
+
+    def strategy(self) -> Strategy:
+        """The average strategy so far."""
+        state = self._solver.state
+        averages = self.spot.algorithm.averages
+        return averages.strategy(self.spot.tree.game, self.tables, state.nodes, state.iterations)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What ends a solve: exploitability in chips, a number of further iterations, seconds."""
+
+    chips: float
+    steps: int | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Work:
+    """A solve that is under way."""
+
+    engine: Engine
+    goal: Goal
+    say: Say
+    asked_to_stop: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still going on."""
+        return self.thread is not None and not self.ended.is_set()
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        if self.thread is not None:
+            self.thread.join()
+
+    def stop(self) -> None:
+        """End it after the iteration that it is in."""
+        self.asked_to_stop.set()
+        self.wait()
+
+    def _run(self) -> None:
+        try:
+            self.say("SOLVER: started")
+            reason = self._solve()
+        except Exception as error:
+            reason = f"ERROR: {' '.join(str(error).split())}"
+        self.ended.set()  # before it is told: who hears it may ask at once
+        self.say(f"SOLVER: stopped ({reason})")
+
+    def _solve(self) -> str:
+        engine, goal = self.engine, self.goal
+        first, began = engine.iterations, time.monotonic()
+        last = MOST_ITERATIONS if goal.steps is None else first + goal.steps
+        while True:
+            measured = max(_FIRST_MEASURED, engine.iterations + engine.iterations // _MEASURED_EVERY)
+            reason = self._until(min(measured, last), began)
+            found = measure(engine.spot.tree.game, engine.strategy(), engine.spot.threads)
+            self.say(f"SOLVER:\n{found.text(engine.seconds)}")
+            if found.exploitable <= goal.chips and goal.steps is None:
+                return "required accuracy reached"
+            if reason is not None:
+                return reason
+            if engine.iterations >= last:
+                return f"{engine.iterations} iterations"
+
+    def _until(self, measured: int, began: float) -> str | None:
+        """Iterate up to the next measurement; why it is over before, if it is."""
+        while self.engine.iterations < measured:
+            if self.asked_to_stop.is_set():
+                return "stopped by user"
+            if self.goal.seconds is not None and time.monotonic() - began >= self.goal.seconds:
+                return "time limit reached"
+            self.engine.iterate(measured - self.engine.iterations)
+        return None

@@ -1,0 +1,132 @@
+"""What both players hold, do and win at the nodes of a spot, by one strategy; exact, over all cards to come.
+
+Hands in a player's range at the spot's beginning have values wherever they are, also where he never comes there with
+them; hands that cannot be have none.  H hands, 1,326 in the protocol's order.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from mccfr.evaluation.hand_values import Below
+from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.policy.profile import Behaviour
+from mccfr.upi.tree import ROOT, Node, SpotTree
+
+Floats = npt.NDArray[np.float64]
+_KEPT = 256  # nodes whose values are kept: 64 kB each
+_KEPT_RUN_OUTS = 4  # boards, 9 MB each after a flop
+_MOST_RUN_OUTS = 10_000  # more than follow a flop, so that all are walked
+_HELD = 4  # cards in two hands
+_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
+
+
+class HandNumbers(NamedTuple):
+    """Of both players' hands: each [2, H].
+
+    value  what the hand wins, NaN where it meets nothing
+    met    its weight times that of the other's hands that it may meet: what means are weighed by
+    """
+
+    value: Floats
+    met: Floats
+
+
+class _Forced(Behaviour):
+    """A strategy, but that one action is always taken at one decision."""
+
+    def __init__(self, source: Behaviour, node: int, action: int) -> None:
+        self.game, self._source, self._node, self._action = source.game, source, node, action
+
+    def rows(self, node: int, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
+        found, weight = self._source.rows(node, buckets)
+        if node == self._node:
+            found[:] = np.arange(found.shape[1]) == self._action
+        return found, weight
+
+
+class SpotValues:
+    """A strategy on a spot's tree."""
+
+    def __init__(self, tree: SpotTree, source: Behaviour) -> None:
+        self._tree, self._source, self._cards = tree, source, tree.cards
+        self.ev = lru_cache(_KEPT)(self._ev)
+        self._run_outs = lru_cache(_KEPT_RUN_OUTS)(self._all_run_outs)
+
+    def strategy(self, at: Node) -> Floats:
+        """[A, H] probability of each action of a decision; 0 for hands that cannot be there."""
+        street, player = divmod(int(self._tree.tree.arrays.block[at.node]), 2)
+        return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
+
+    def reach(self, at: Node) -> Floats:
+        """[2, H] both players' weights of their hands at a node."""
+        found = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
+        for step in at.steps:
+            street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)
+            buckets = self._cards.bucket_row(street, player, step.board)
+            found[player] *= self._source.rows(step.decision, buckets)[0][:, step.action]
+        return np.asarray(found)
+
+    def met(self, at: Node) -> Floats:
+        """[2, H] weight of each hand times that of the other's hands that it may meet."""
+        reach = self.reach(at)
+        return reach * np.stack([self._others(reach, player) for player in range(2)])
+
+    def _others(self, reach: Floats, player: int) -> Floats:
+        """[H] weight of the other's hands that each hand may meet; 0 where it is a rounding error."""
+        other = reach[1 - player]
+        found = self._cards.disjoint_weight(other)
+        return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
+
+    def _ev(self, at: Node) -> HandNumbers:
+        """Chips that each hand wins from a node on, less what it has put in since the spot began, the pot included."""
+        node, board, source = at.node, at.board, self._source
+        if self._tree.decides(at) is None:  # the decision before it, where nothing else is done
+            step = at.steps[-1]
+            node, board, source = step.decision, step.board, _Forced(source, step.decision, step.action)
+        reach = self.reach(at)
+        live = self._cards.live(self._tree.street(at), at.board)
+        below, value = Below(source, self._cards, node), np.full_like(reach, np.nan)
+        for player in range(2):
+            asked = reach.copy()
+            asked[player] = self._cards.reach[player] * live
+            if not (asked.any(axis=1).all() and self._others(reach, player)[asked[player] > 0].any()):
+                continue
+            won = below.values(below.listed(board, asked), (player,))[0][player]
+            others = np.where(asked[player] > 0, self._others(reach, player), 0.0)
+            value[player] = _ratio(won, others) + self._tree.half
+        return HandNumbers(value, self.met(at))
+
+    def equity(self, at: Node) -> HandNumbers:
+        """The share of the pot that each hand wins were there no more bets."""
+        reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
+        found = self._run_outs(self._tree.street(at), at.board)
+        for player in range(2):
+            other = reach[1 - player]
+            others = np.where(self._cards.reach[player] > 0, self._others(reach, player), 0.0)
+            value[player] = 0.5 + 0.5 * _ratio(win_minus_lose(self._cards, found, other), others)
+        return HandNumbers(value, self.met(at))
+
+    def frequency(self, at: Node) -> float:
+        """How often a node is reached, over all deals of the spot."""
+        dealt = 1.0
+        for street in range(self._tree.street(at)):
+            dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
+        return float(self.met(at)[0].sum() / self.met(Node(ROOT, 0))[0].sum() * dealt)
+
+    def _all_run_outs(self, street: int, board: int) -> RunOuts:
+        return run_outs(self._cards, street, board, (), _MOST_RUN_OUTS, np.random.default_rng(0))
+
+
+def mean(numbers: HandNumbers, player: int) -> float:
+    """The mean of what is known of a player's hands; NaN where nothing is."""
+    known = (numbers.met[player] > 0) & ~np.isnan(numbers.value[player])
+    weight = numbers.met[player][known]
+    return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")
+
+
+def _ratio(values: Floats, weight: Floats) -> Floats:
+    return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)

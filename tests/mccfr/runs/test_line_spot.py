@@ -1,0 +1,110 @@
+"""A line of a policy as a spot: ranges are those that the page shows, and bets those of the policy's tree behind it.
+
+Shows:
+
+* `mccfr spot --policy P --line L --board B` begins with the ranges, pot and stacks that the page has there, also where
+  the line has bets that the tree has not (test_ranges_pot_and_stacks_are_those_of_the_page)
+"""
+
+import json
+
+import numpy as np
+import pytest
+from commands import call
+from random_policy import MENU, policy
+
+import mccfr
+from abstraction.cards import combo_index, parse_cards
+from mccfr.config.file import config_from
+from mccfr.config.games import HoldemGame, Menu
+from mccfr.games.catalogue import build_game
+from mccfr.runs.results.line_spot import spot_behind
+from mccfr.trees.lines import all_lines, find_node, line_text
+from mccfr.view import Spots
+
+FLOP, TURN = "Kc7d2s", "Kc7d2s4h"
+EDITED = Menu(first=("0.5p", "1p"), later=("1p",), add=("r200c/cr555", "r200c/r444"), remove=("r200c/cr400",))
+
+
+def behind(line, board, menu=MENU):
+    return spot_behind(policy(menu), HoldemGame(menu=menu), line, board)
+
+
+def combos(found, player):
+    """[1326] the weights of hands that a page shows."""
+    weights = np.zeros(1326)
+    for name, weight in zip(found["hands"]["names"], found["hands"]["reach"][player], strict=True):
+        weights[combo_index(*parse_cards(name))] = weight
+    return weights
+
+
+@pytest.mark.parametrize(("line", "board"), [("r200c/", FLOP), ("r200c/cr400c/", TURN), ("r250c/cr777c/", TURN)])
+def test_ranges_pot_and_stacks_are_those_of_the_page(line, board):
+    game, _ = behind(line, board)
+    found = Spots(policy(), "random").spot(line, board)
+    for player, name in enumerate(("oop", "ip")):
+        np.testing.assert_allclose(game["ranges"][name], combos(found, player), atol=1e-6)
+    assert (game["board"], game["pot"], game["big_blind"]) == (board, found["pot_chips"], 100)
+    assert [game["effective_stack"]] * 2 == found["behind_chips"]
+
+
+@pytest.mark.parametrize("menu", [MENU, EDITED])
+def test_bets_are_the_policys_own(menu):
+    """The tree of the spot is the part of the policy's behind the line, also where single lines were added."""
+    game, own = behind("r200c/", FLOP, menu)
+    document = {"game": {"name": "holdem-subgame", **game, "menu": own}}
+    mine = {"r200c/" + line for line in all_lines(build_game(config_from(document, "test").game, None).tree)}
+    tree = policy(menu).game.tree
+    assert line_text(tree, find_node(tree, "r200c/")) == "r200c/"
+    assert mine == {line for line in all_lines(tree) if line.startswith("r200c/")}
+
+
+@pytest.mark.parametrize(
+    ("line", "board", "sentence"),
+    [
+        ("r200c/", TURN, "has 4 cards"),
+        ("r200c/", "", "a spot begins on a flop, turn or river"),
+        ("", "", "a spot begins on a flop, turn or river"),
+        ("r200c/c", FLOP, "ends within a street: .* as after 'r200c/'"),
+        ("r20000c/", FLOP, "the hand is over here"),
+        ("r20000c", FLOP, "the hand is over here"),
+        ("r150c/", FLOP, "r150"),
+        ("x", FLOP, "'x' is no action"),
+    ],
+)
+def test_what_is_no_spot_of_a_policy_is_refused(line, board, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        behind(line, board)
+
+
+def test_a_solved_spot_has_spots_of_its_own(capsys, tmp_path, monkeypatch):
+    """Of a turn the river: by the command and in Python, with ranges as the page shows them."""
+    monkeypatch.chdir(tmp_path)
+    turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": 0.02}
+    mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="")
+    there = ["--policy", "turn", "--line", "cr100c/", "--board", "QsJh2h7c3d", "--workers", "0"]
+    ended = call(capsys, "spot", *there, "--run", "river", "--json")
+    found = json.loads(ended.out)
+    assert (found["board"], found["pot_chips"], ended.status) == ("QsJh2h7c3d", 200, 0)
+    assert [one["action"] for one in found["actions"]] == ["c", "r200"]
+    again = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="river")
+    assert {**again, "seconds": 0} == {**found, "seconds": 0}
+    wide = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="wide", bets="25%")
+    assert [one["action"] for one in wide["actions"]] == ["c", "r150"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--policy", "p", "--line", "c/"), "policy, line and board go together"),
+        (("QsJh2h", "--policy", "p"), "policy, line and board go together"),
+        (("QsJh2h", "--policy", "p", "--line", "c", "--pot", "3"), "pot is given beside policy"),
+        (("QsJh2h", "--oop", "AA", "--ip", "KK", "--stack", "9"), "pot is missing"),
+        (("QsJh2h", "--board", "QsJh2h"), "both given"),
+        (("QsJh2h", "--policy", "p", "--line", "c"), "p is neither a run directory nor an exported policy"),
+    ],
+)
+def test_half_of_what_makes_a_spot_is_refused(capsys, arguments, sentence):
+    ended = call(capsys, "spot", *arguments)
+    assert ended.status == 2
+    assert sentence in " ".join(ended.err.split())

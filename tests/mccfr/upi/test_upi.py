@@ -1,0 +1,280 @@
+"""PioSOLVER's protocol over spots: trees of lines, nodes, ranges, values; each against what is computed elsewhere.
+
+Shows:
+
+* Trees of `mccfr upi` are the lines that were added, checks, calls and folds besides, and nothing else
+  (test_all_lines_of_a_tree_as_add_line_are_that_tree, test_the_script_of_pious_is_the_tree_of_its_lines)
+* Its values are consistent from node to node and those of `mccfr spot`
+  (test_a_spot_is_the_one_of_the_command, test_values_of_nodes_are_means_of_what_follows)
+"""
+
+import json
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from commands import call
+from upi_client import Client, spot
+
+import mccfr
+from abstraction.ranges import parse_range
+from mccfr.config.spot import spot_menu
+from mccfr.upi.lines import bets, read_amounts
+from mccfr.upi.solving import Typed
+
+RIVER, TURN, FLOP = "QsJh2h7c3d", "QsJh2h7c", "QsJh2h"
+LINES = "90 270 910", "0 90 270 910", "0 180"
+SOLVE = "set_accuracy 0.5", "go", "wait_for_solver"
+
+
+@pytest.fixture(scope="module")
+def river():
+    client = spot(RIVER, *LINES)
+    client.ask(*SOLVE)
+    return client
+
+
+@pytest.fixture(scope="module")
+def turn():
+    client = spot(TURN, "20 60", "0 0 20", oop="AA,KQs,JTs", ip="QQ,AJs,T9s:0.5", pot=40, stack=100)
+    client.ask("go 30 steps", "wait_for_solver")
+    return client
+
+
+def grid(board, lines, **keys):
+    game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "big_blind": 1}
+    menu = {"first": [], "later": [], "add": bets(map(read_amounts, lines), 20)}
+    return Typed({**game, **keys, "menu": menu}, 1).tree
+
+
+def as_amounts(line):
+    """A line of a tree, r:0:c:b12:c, as add_line has it."""
+    found, level = [], 0
+    for action in line.split(":")[2:]:
+        level = int(action[1:]) if action.startswith("b") else level
+        found.append(level)
+    return " ".join(map(str, found))
+
+
+def naive_nodes(lines, streets, stack):
+    """Names of all nodes of a tree of lines, by a walk of its own."""
+    found = ["r"]
+
+    def walk(name, amounts, level, facing, acted, street):
+        found.append(name)
+        if street == streets:
+            return
+        if facing:
+            found.append(f"{name}:f")
+        closes = facing or acted
+        over = closes and (level == stack or street + 1 == streets)
+        after = (name + ":c", (*amounts, level), level, False, not closes, streets if over else street + closes)
+        walk(*after)
+        for bet in {
+            line[len(amounts)] for line in lines if len(line) > len(amounts) and line[: len(amounts)] == amounts
+        }:
+            if bet > level:
+                walk(f"{name}:b{bet}", (*amounts, bet), bet, True, True, street)
+
+    walk("r:0", (), 0, False, False, 0)
+    return sorted(found)
+
+
+@pytest.mark.parametrize("board", [TURN, RIVER])
+def test_all_lines_of_a_tree_as_add_line_are_that_tree(board):
+    """A tree of sizes, written out line by line, is built again, with the same nodes and no others."""
+    sizes = {**spot_menu("30%,60%", "40%", len(board) // 2 - 2), "allin_spr": 0.5}
+    game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "menu": sizes}
+    whole = Typed(game, 1).tree.lines()
+    assert len(whole) > 40
+    lines = [as_amounts(line) for line in whole if not line.endswith("f") and line != "r"]
+    assert sorted(grid(board, lines).lines()) == sorted(whole)
+    fewer = [line for line in lines if not line.startswith("24")]
+    assert sorted(grid(board, fewer).lines()) == sorted(line for line in whole if not line.startswith("r:0:b24"))
+
+
+def test_the_script_of_pious_is_the_tree_of_its_lines():
+    pytest.importorskip("pious", reason="the extra test is not installed")
+    script = files("pious").joinpath("pio/resources/tree_building/25bbHU-2sizes.txt").read_text()
+    lines = re.findall("^add_line (.*)$", script, re.M)
+    tree, naive = grid("QhQc2c", lines), naive_nodes([read_amounts(line) for line in lines], 3, 230)
+    assert len(lines) == 266 and sorted(tree.lines()) == [re.sub(r"\.0\b", "", name) for name in naive]
+    assert [tree.action(child) for child in tree.tree.children(0)] == ["c", "b12", "b24"]
+
+
+def test_a_spot_is_the_one_of_the_command(river, capsys, tmp_path, monkeypatch):
+    """The same tree solved by `mccfr spot`: equities exactly, EV as far as both are exploitable."""
+    monkeypatch.chdir(tmp_path)
+    asked = [RIVER, "--oop", "TT+,AQs+", "--ip", "77+,ATs+,KQs,87s", "--pot", "180", "--stack", "910", "--workers", "0"]
+    lines = [f"--add-line={line}" for line in bets(map(read_amounts, LINES), 90)]
+    found = json.loads(call(capsys, "spot", *asked, *lines, "--bets", "", "--raises", "", "--to", "0.3%", "--json").out)
+    told = dict(line.split(": ") for line in river.ask("calc_results").split("\n"))
+    assert float(told["Exploitable for"]) <= 0.5
+    for player, name in enumerate(("OOP", "IP")):
+        assert float(told[f"EV {name}"]) == pytest.approx(found["ev_chips"][player], abs=1.5)
+        assert float(told[f"{name}'s MES"]) >= float(told[f"EV {name}"])
+        value, met = (np.array(row) for row in river.numbers(f"calc_ev {name} r:0"))
+        assert np.nansum(value * met) / met.sum() == pytest.approx(float(told[f"EV {name}"]), abs=1e-3)
+        assert river.numbers(f"calc_eq_node {name} r:0")[2] == [pytest.approx(found["equity"][player], abs=1e-6)]
+
+
+def test_a_solve_says_how_it_goes():
+    client = spot(RIVER, "90")
+    client.ask("go 20 steps")
+    client.conversation.answer("wait_for_solver")
+    assert client.said().count("SOLVER: started") == 1
+    block = r"^SOLVER:\nrunning time: .*\nEV OOP: .*\nEV IP: .*\nOOP's MES: .*\nIP's MES: .*\nExploitable for: "
+    told = re.findall(block, client.said(), re.M)
+    assert len(told) == 6 and client.said().endswith("SOLVER: stopped (20 iterations)\nwait_for_solver ok!\n")
+
+
+def test_nodes_have_six_lines(river):
+    six = "r:0:b90:b270", "OOP_DEC", "Qs Jh 2h 7c 3d", "90 270 180", "3 children", "flags:"
+    assert river.ask("show_node r:0:b90:b270") == "\n".join(six)
+    children = river.ask("show_children r:0:b90").split("\n\n")
+    assert [child.split("\n")[:3] for child in children] == [
+        ["child 0:", "r:0:b90:f", "END_NODE"],
+        ["child 1:", "r:0:b90:c", "END_NODE"],
+        ["child 2:", "r:0:b90:b270", "OOP_DEC"],
+    ]
+    assert river.ask("show_children r").split("\n")[1] == "r:0"
+
+
+def test_values_of_nodes_are_means_of_what_follows(turn):
+    """EV of a range, and how often nodes are reached, add up over actions and over cards; a fold gives the pot."""
+
+    def worth(name, player):
+        value, met = (np.array(row) for row in turn.numbers(f"calc_ev {('OOP', 'IP')[player]} {name}"))
+        return float(np.nansum(value * met)), float(met.sum())
+
+    def chance(name):
+        return float(turn.ask(f"calc_global_freq {name}"))
+
+    def below(name):
+        return re.findall(r"^child \d+:\n(\S+)$", turn.ask(f"show_children {name}"), re.M)
+
+    for name in ("r:0", "r:0:b20", "r:0:c:c:2c"):
+        assert sum(map(chance, below(name))) == pytest.approx(chance(name))
+        for player in range(2):
+            following = [worth(child, player) for child in below(name)]
+            assert sum(value for value, _ in following) == pytest.approx(worth(name, player)[0], rel=1e-5)
+    cards = below("r:0:c:c")
+    assert len(cards) == 48 and sum(map(chance, cards)) == pytest.approx(chance("r:0:c:c"))
+    for player in range(2):
+        assert sum(worth(card, player)[0] for card in cards) / 44 == pytest.approx(
+            worth("r:0:c:c", player)[0], rel=1e-5
+        )
+    folded = worth("r:0:b20:f", 0), worth("r:0:b20:f", 1)
+    assert [value / met for value, met in folded] == pytest.approx([40, 0], abs=1e-6)
+    assert sum(value / met for value, met in (worth("r:0", 0), worth("r:0", 1))) == pytest.approx(40)
+
+
+def test_ranges_are_what_is_played(turn):
+    """A player's range behind an action is his range times what he plays, and 0 where a card is his own."""
+    before, played = turn.numbers("show_range OOP r:0")[0], turn.numbers("show_strategy r:0")
+    after = np.array(turn.numbers("show_range OOP r:0:b20")[0])
+    assert after == pytest.approx(np.array(before) * played[1], abs=1e-7)
+    assert sum(np.array(played)[:, np.array(before) > 0]) == pytest.approx(1)
+    names = turn.ask("show_hand_order").split()
+    assert len(names) == 1326 and names[:3] == ["2d2c", "2h2c", "2h2d"]
+    river = turn.numbers("show_range OOP r:0:c:c:As")[0]
+    assert not any(weight for name, weight in zip(names, river, strict=True) if "As" in name) and any(river)
+    assert turn.numbers("show_range IP")[0] == pytest.approx(parse_range("QQ,AJs,T9s:0.5"))
+
+
+def test_another_strategy_counts_until_the_next_solve():
+    """Who always folds to a bet wins nothing there; a solve forgets it."""
+    client = spot(RIVER, *LINES)
+    client.ask(*SOLVE)
+    before = client.ask("show_strategy r:0:b90")
+    folds = " ".join(["1"] * 1326 + ["0"] * 2652)
+    assert client.ask(f"set_strategy r:0:b90 {folds}") == "set_strategy ok!"
+    assert client.ask("calc_global_freq r:0:b90:c") == "0"
+    value, met = client.numbers("calc_ev IP r:0:b90")
+    assert np.nansum(np.multiply(value, met)) == pytest.approx(0, abs=1e-6)
+    assert client.ask("lock_node r:0:b90").startswith("ERROR: locks are not there yet")
+    client.ask("go 1 steps", "wait_for_solver")
+    assert client.ask("show_strategy r:0:b90") != before
+    assert float(client.ask("calc_global_freq r:0:b90:c")) > 0
+
+
+def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
+    path = tmp_path / "tree.cfr"
+    one, other = spot(RIVER, *LINES), Client()
+    one.ask("go 15 steps", "wait_for_solver", f'dump_tree "{path}" no_rivers')
+    assert other.ask("set_threads 1", f'load_tree "{path}"') == "load_tree ok!"
+    assert other.ask("show_strategy r:0") == one.ask("show_strategy r:0")
+    for client in (one, other):
+        client.ask("go 15 steps", "wait_for_solver")
+    assert other.ask("show_strategy r:0") == one.ask("show_strategy r:0")
+    whole = path.read_bytes()
+    for damaged, sentence in (
+        (whole[:-1], "is damaged"),
+        (whole[:-1] + bytes([whole[-1] ^ 1]), "is damaged"),
+        (b"x", "no tree"),
+    ):
+        path.write_bytes(damaged)
+        assert re.match(f"ERROR: .*tree.cfr is.* {sentence.split()[-1]}", other.ask(f"load_tree {path}"))
+
+
+def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": 0.02}
+    found, client = mccfr.spot(**asked, workers=0, run="there", bets="50%"), Client()
+    assert client.ask("load_tree there") == "load_tree ok!"
+    told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+    assert float(told["EV OOP"]) == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    assert client.ask("show_effective_stack") == "910" and "b90" in client.ask("show_children r:0")
+    assert client.ask("go").startswith("ERROR: the tree is of a run or policy")
+
+
+def test_scripts_are_run_line_by_line(tmp_path):
+    script = tmp_path / "script.txt"
+    script.write_text("#Board#Qs Jh\nset_board QsJh2h\n\nset_eff_stack 10\nfoo\nset_pot 0 0 10\n")
+    assert Client().ask(f"load_script {script}").startswith(f"ERROR: {script}, line 5: 'foo' is no command")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("foo", "'foo' is no command here"),
+        ("set_range BB AA", "'BB' is no position"),
+        ("set_range OOP AB", "range item 'AB' is not known"),
+        ("set_pot 10 0 20", "before anybody has bet"),
+        ("set_pot x", "set_pot takes the chips"),
+        ("set_accuracy 1 bb", "'bb' is no unit"),
+        ("add_line 0 20 10", "falls to 10"),
+        ("add_line x", "something other than amounts"),
+        ("remove_line 7", "no line that was added"),
+        ("show_node r:0:b17", "'b17' does not follow r:0, where there is c, b90"),
+        ("show_node x", "does not begin with r:0"),
+        ("show_node r:0:c:c:c", "nothing: the hand is over"),
+        ("show_strategy r:0:c:c", "nobody acts at r:0:c:c"),
+        ("set_strategy r:0 1 2", "set_strategy takes 2652 numbers"),
+        ("calc_ev OOP", "calc_ev takes OOP or IP, and a node"),
+        ("load_tree nowhere", "nowhere: No such file"),
+        ("go 3 hours", "'hours' is no unit"),
+        ("go x", "go takes a number"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(river, line, sentence):
+    said = river.ask(line)
+    assert said.startswith("ERROR: ") and sentence in said and "\n" not in said
+
+
+def test_a_tree_needs_what_it_is_made_of():
+    client = Client()
+    assert client.ask("build_tree") == "ERROR: there is no range of OOP: set_range OOP comes first"
+    assert client.ask("set_range OOP AA", "set_range IP AA", "build_tree").startswith("ERROR: a tree needs set_board")
+    assert client.ask("show_node r:0") == "ERROR: there is no tree: build_tree or load_tree comes first"
+    client.ask("set_board QsJh2h7c3d", "set_pot 0 0 10", "set_eff_stack 20", "add_line 5 6")
+    assert "r11 is no bet after the line 'r10'" in client.ask("build_tree")
+
+
+def test_while_it_solves_it_says_so():
+    client = spot(RIVER, *LINES)
+    client.ask("set_accuracy 0", "go 60 seconds")
+    assert client.ask("show_node r:0") == "ERROR: show_node: the solver is at work; stop it, or wait_for_solver"
+    assert client.ask("is_ready") == "is_ready ok!"
+    assert client.ask("stop").endswith("SOLVER: stopped (stopped by user)\nstop ok!")

@@ -1,0 +1,45 @@
+"""A client of the protocol in this process."""
+
+import io
+
+from mccfr.upi.protocol import Conversation
+
+
+class Client:
+    """What is asked, and what is said."""
+
+    def __init__(self):
+        self._out = io.StringIO()
+        self.conversation = Conversation(self._out)
+
+    def ask(self, *lines):
+        """What the last of these commands is answered."""
+        for line in lines:
+            before = len(self._out.getvalue())
+            self.conversation.answer(line)
+        return self._out.getvalue()[before:].removesuffix("\n")
+
+    def said(self):
+        """All that was said."""
+        return self._out.getvalue()
+
+    def numbers(self, line):
+        """The same as numbers, row by row."""
+        return [[float(each) for each in row.split()] for row in self.ask(line).split("\n")]
+
+
+def spot(board, *lines, oop="TT+,AQs+", ip="77+,ATs+,KQs,87s", pot=180, stack=910):
+    """A client that has built a tree."""
+    client = Client()
+    said = client.ask(
+        f"set_range OOP {oop}",
+        f"set_range IP {ip}",
+        f"set_board {board}",
+        f"set_pot 0 0 {pot}",
+        f"set_eff_stack {stack}",
+        "set_threads 1",
+        *(f"add_line {line}" for line in lines),
+        "build_tree",
+    )
+    assert said == "build_tree ok!"
+    return client
