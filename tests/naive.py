@@ -41,6 +41,12 @@ def payoffs(game, node, deals):
     return arrays.fixed[node] + arrays.showdown[node] * deals[2]
 
 
+def paid(game, chips, result):
+    """[D] chips to a player who has as many at stake in a game that may take rake; result [D] 1 won, 0 shared, -1."""
+    taken = 0 if game.rake is None else min(game.rake.share * 2 * chips, game.rake.cap)
+    return np.select([result > 0, result == 0], [chips - taken, -taken / 2], -chips)
+
+
 def value(game, strategy, node, deals, responder=None, reach=None, seen=lambda deals, block: deals[1][:, block]):
     """[D] chips to player 0 below `node`, deal by deal; `responder` plays a best response (per infoset, `seen`)."""
     arrays = game.tree.arrays
@@ -72,6 +78,19 @@ def exploitability(game, strategy, seen=None):
     extra = {} if seen is None else {"seen": seen}
     best = [sign * deals[0] @ value(game, strategy, 0, deals, p, **extra) for p, sign in ((0, 1), (1, -1))]
     return sum(best) / 2
+
+
+def held(game, node, keys, sigma):
+    """[D, A] a strategy of a decision with its locked rows; keys [D] hands or buckets, as the locks have them."""
+    locks = game.tree.locks
+    if locks is None or node not in locks.shares:
+        return sigma
+    given = locks.shares[node].T[keys]
+    learnt = np.where(given < 0, sigma, 0)
+    total = learnt.sum(axis=1, keepdims=True)
+    even = (given < 0) / np.maximum((given < 0).sum(axis=1, keepdims=True), 1)
+    rest = 1 - np.where(given < 0, 0, given).sum(axis=1, keepdims=True)
+    return np.where(given < 0, rest * np.where(total > 0, learnt / np.maximum(total, 1e-300), even), given)
 
 
 # --- full-width CFR ---
@@ -144,7 +163,8 @@ class Cfr:
             row = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
             regrets = basis[arrays.block[node]][:, row]
             some = regrets.max(axis=1, keepdims=True) > 0
-            found[arrays.block[node]][:, row] = np.where(some, choose(regrets), 1 / arrays.count[node])
+            made = np.where(some, choose(regrets), 1 / arrays.count[node])
+            found[arrays.block[node]][:, row] = held(self.game, int(node), np.arange(len(made)), made)
         return found
 
     def iterate(self):
@@ -167,7 +187,9 @@ class Cfr:
         """[D] chips to `player` below a node; own, other: what the players' strategies contribute to each deal."""
         arrays, tree, sign = self.game.tree.arrays, self.game.tree, 1 - 2 * player
         if arrays.kind[node] == TERMINAL:
-            return sign * (arrays.fixed[node] + arrays.showdown[node] * self.result)
+            fixed = arrays.fixed[node]
+            result = sign * (self.result if fixed == 0 else np.full(len(own), np.sign(fixed)))
+            return paid(self.game, max(abs(fixed), arrays.showdown[node]), result)
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         bucket, total = self.bucket[:, block], np.zeros(len(own))
         children = list(tree.children(node))
@@ -184,8 +206,16 @@ class Cfr:
         for a, value in enumerate(values):
             weight = self.weight if self.weigh else self.weight / self.game.cards.reach[player][self.hands[:, player]]
             gained = np.where(np.abs(value - total) > 1e-11 * np.abs(total), value - total, 0)  # else a tie
+            if (locks := self.game.tree.locks) is not None and node in locks.shares:
+                gained = np.where(locks.shares[node][a][bucket] >= 0, 0, gained)
             np.add.at(increments[block], (bucket, slot + a), weight * other * gained)
             mine = self.game.cards.reach[player][self.hands[once, player]] * own[once] * shares[a][once]
+            if locks is not None and node in locks.shares:
+                mine = np.where(
+                    (locks.shares[node][:, bucket[once]] >= 0).any(axis=0),
+                    np.maximum(mine, 1e-30 * shares[a][once]),
+                    mine,
+                )
             np.add.at(self.sums[block], (bucket[once], slot + a), mine)
         return total
 

@@ -1,9 +1,20 @@
 """The naive twin of every walk of whole ranges: values hand by hand, board by board, from the definition."""
 
 import numpy as np
+from naive import paid
 
 from mccfr.cards.deals import card_masks
 from mccfr.trees.compiled import DECISION
+
+
+def best_of(locks, node, keys, values):
+    """The best a responder can do with the values of his actions; keys are the hand and its bucket."""
+    if locks is None or node not in locks.shares:
+        return max(values)
+    given = locks.shares[node][:, keys[not locks.by_hand]]
+    kept = [share * worth for share, worth in zip(given, values, strict=True) if share >= 0]
+    free = [worth for share, worth in zip(given, values, strict=True) if share < 0]
+    return sum(kept) + (1 - given[given >= 0].sum()) * max(free, default=0)
 
 
 def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
@@ -35,11 +46,12 @@ def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
             return 0.0
         if arrays.kind[node] != DECISION:
             if arrays.showdown[node] == 0:
-                return sign * arrays.fixed[node] * weight.sum()
+                fixed = arrays.fixed[node]
+                return float(paid(game, abs(fixed), np.sign(sign * fixed))) * weight.sum()
             if street + 1 < game.tree.streets:
                 return deal(node, street + 1, board, i, weight)
             strength = cards.strength[board]
-            return arrays.showdown[node] * float(weight @ np.sign(strength[i] - strength))
+            return float(weight @ paid(game, arrays.showdown[node], np.sign(strength[i] - strength)))
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         if block // 2 > street:
             return deal(node, street + 1, board, i, weight)
@@ -55,7 +67,9 @@ def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
             else:
                 sigma = np.where(weight > 0, table[bucket, slot + action], 0)
                 values.append(value(child, street, board, i, weight * sigma))
-        return max(values) if block % 2 == player and responds else sum(values)
+        if block % 2 != player or not responds:
+            return sum(values)
+        return best_of(game.tree.locks, node, (i, bucket[i]), values)
 
     total, joint = 0.0, 0.0
     for i in np.flatnonzero(cards.reach[player]):

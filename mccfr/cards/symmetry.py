@@ -8,7 +8,7 @@ isomorphism algorithm", for the renamings.)  Lossless games number each board's 
 a given strategy it is enough that hand and renamed hand play alike, to the last bit, whatever their buckets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
@@ -95,15 +95,30 @@ def lossless(cards: ListedCards) -> ListedCards:
         buckets.append(np.full_like(known, NO_BUCKET))
         for player in range(2):
             held = known[player] != NO_BUCKET
-            alike, number = np.unique(pair[held], return_inverse=True)
-            buckets[street][player][held], counts[street, player] = number, len(alike)
+            there = np.zeros(pair.size, bool)
+            there[pair[held]] = True
+            number = np.cumsum(there) - 1
+            buckets[street][player][held], counts[street, player] = number[pair[held]], there.sum()
     return replace(cards, bucket=buckets, buckets=counts)
+
+
+def suits_merged(cards: ListedCards, besides: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
+    """`lossless`, whatever the buckets of `cards` are: alike is what a renaming of suits changes nothing of.
+
+    besides  [.., H] of hands, as locks have them, of which it may change nothing either
+    """
+    told = np.concatenate([cards.reach, *besides])
+    return replace(lossless(_blind(replace(cards, reach=told))), reach=cards.reach)
+
+
+def _blind(cards: ListedCards) -> ListedCards:
+    """The same cards with one bucket, which says only whether there is a hand."""
+    return replace(cards, bucket=[np.minimum(bucket, 0) for bucket in cards.bucket])
 
 
 def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
     """[B] for each board of a street the first one that a renaming of suits takes it to, whatever the buckets are."""
-    blind = replace(cards, bucket=[np.minimum(bucket, 0) for bucket in cards.bucket])  # only whether there is a hand
-    return np.array([renaming.boards[street] for renaming in _renamings(blind, None)]).min(axis=0)
+    return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
 
 
 def alike_hands(

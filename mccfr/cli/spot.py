@@ -11,6 +11,7 @@ from mccfr.cli.progress import reporter
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
+_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
 
 class Share(click.ParamType[float]):
@@ -45,6 +46,9 @@ class Share(click.ParamType[float]):
 @click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
 @click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
+@click.option("--lock", multiple=True, metavar="LINE=WHAT", help='What is played there, not learnt: "cr184=c 60%".')
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
@@ -69,8 +73,8 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     board = _one_board(board, options.pop("other_board"))
     typed = {name: options.pop(name) for name in TYPED}
     game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
-    if (big_blind := options.pop("big_blind")) is not None:
-        game["big_blind"] = big_blind
+    said = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")} | {"locks": _locks(options.pop("lock"))}
+    game |= {key: value for key, value in said.items() if value}
     menu = _menu(options)
     with reporter() as report:
         started = start_spot(game, Asked(menu=menu, own=own, **options), Terms(report, force=force))
@@ -102,6 +106,17 @@ def _menu(options: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in menu.items() if value is not None}
 
 
+def _locks(given: Sequence[str]) -> dict[str, str]:
+    """Locks by line; of one line together."""
+    found: dict[str, str] = {}
+    for text in given:
+        line, equals, what = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is no line, =, and what is played there, as in 'cr184=c 60%'")
+        found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
+    return found
+
+
 def _beginning(started: Any, to: float) -> str:
     """What is about to be done, and what it takes."""
     game, each = started.game, started.seconds_an_iteration
@@ -119,11 +134,13 @@ def _text(answer: Mapping[str, Any]) -> str:
     lines = [
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
+        *([] if answer["unlocked_gain_chips"] is None else [_unlocked(answer)]),
         "",
-        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
-    for name, equity, ev, eqr in zip(_NAMES, answer["equity"], answer["ev_chips"], answer["eqr"], strict=True):
-        lines.append(f"{name:18}{_number(equity, '9.3%')}{_number(ev, '10.2f')}{_number(eqr, '8.3f')}")
+    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(found, _COLUMNS.values(), strict=True)
+        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
         ("actions", "first, out of position (EV of the hands that do it)"),
         ("ip_actions", "then, in position after a check"),
@@ -133,6 +150,12 @@ def _text(answer: Mapping[str, Any]) -> str:
     for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
         lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
     return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
+
+
+def _unlocked(answer: Mapping[str, Any]) -> str:
+    gains = answer["unlocked_gain_chips"]
+    told = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
+    return f"if locked hands might answer too a best response would gain, in chips: {told}"
 
 
 def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """The `[game]` table of each game, as frozen structs: one default for each key, in one place, here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from mccfr.config.table import Check, Table
@@ -123,7 +123,13 @@ class Ranges(Table, frozen=True):
     ip: str | Sequence[float]
 
 
-class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
+class HoldemTable(GameConfig, frozen=True):
+    """What hold'em games with bets of a menu have in common."""
+
+    locks: Mapping[str, str] | None = None  # by line: what is played there and not learnt (mccfr/games/locks.py)
+
+
+class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     """A no-limit hold'em spot after the flop: board, ranges, pot, stacks; or a file in the LibratusEndgames format."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("file",)
@@ -135,6 +141,8 @@ class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
     pot: float | None = None  # chips, half of them from each player
     effective_stack: float | None = None  # chips that each player has behind
     big_blind: float | None = None  # chips; the least bet; None: 1, with a file 100
+    rake: float = 0.0  # share of the pot that its winner does not get
+    rake_cap: float | None = None  # chips; the most that is taken of a pot; None: any number
     menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
 
     def checks(self) -> list[Check]:
@@ -148,6 +156,9 @@ class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
             *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
             *((key, (getattr(self, key) or 1) > 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
             *((key, getattr(self, key) != 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
+            ("rake", 0 <= self.rake < 1, "at least 0, and below 1"),
+            ("rake_cap", self.rake_cap is None or self.rake_cap > 0, "above 0"),
+            ("rake_cap", self.rake_cap is None or self.rake > 0, "left out without game.rake, which it limits"),
         ]
 
 

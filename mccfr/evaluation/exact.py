@@ -17,8 +17,9 @@ class ExactEvaluation:
 
     value_chips           to player 0 when both follow it, the game's `offset_chips` included
     best_response_chips   to each player when he responds best to the other's part; player 0's with `offset_chips`,
-                          player 1's less it, so that their sum is NashConv
-    exploitability_chips  mean over players of what a best response gains: half of NashConv
+                          player 1's less it, so that their sum is NashConv, where no rake is taken
+    exploitability_chips  mean over players of what a best response gains: half of NashConv; with rake over what each
+                          wins when both follow the strategy
     exploitability_mbb    the same in thousandths of a big blind a game; None for games without one
     seconds               wall time of the evaluation, without that of compiling kernels
     """
@@ -31,13 +32,15 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """The public tree of a game with cards and no board to come, for whoever evaluates many strategies for it.
+    """The public tree of a game with cards, for whoever evaluates many strategies for it.
 
-    None for other games: which boards are walked depends on the strategies.
+    None where boards are to come and what is walked depends on the strategies (`best_response.values`).
     """
     cards = game.cards
-    if not cards.dealt or cards.listing_bytes or any(len(boards) > 1 for boards in cards.listed().board_cards):
+    if not cards.dealt or cards.listing_bytes:
         return None
+    if any(len(boards) > 1 for boards in cards.listed().board_cards):
+        return best_response.measuring_tree(game)
     return public_tree(game)
 
 
@@ -52,10 +55,10 @@ def evaluate_exact(
     """
     start = working_seconds()
     if game.cards.dealt:
-        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public, threads)
+        value, best, taken = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public, threads)
     else:
-        value, best = _by_histories(game, strategy)
-    exploitability = (best[0] + best[1]) / 2
+        (value, best), taken = _by_histories(game, strategy), 0.0
+    exploitability = (best[0] + best[1] + taken) / 2
     big_blind, offset = game.big_blind_chips, game.offset_chips
     return ExactEvaluation(
         value + offset,
@@ -68,10 +71,12 @@ def evaluate_exact(
 
 def _over_public_tree(
     game: Game, strategy: Strategy, public: PublicTree | None, threads: int | None
-) -> tuple[float, tuple[float, float]]:
+) -> tuple[float, tuple[float, float], float]:
+    """Value, best responses, and the rake that is taken when both follow the strategy."""
     found = best_response.values(game, strategy, public=public, threads=threads or available_threads())
-    best = found[:, best_response.RESPOND]
-    return float(found[0, best_response.FOLLOW]), (float(best[0]), float(best[1]))
+    best, follow = found[:, best_response.RESPOND], found[:, best_response.FOLLOW]
+    taken = 0.0 if game.rake is None else -float(follow.sum())
+    return float(follow[0]), (float(best[0]), float(best[1])), taken
 
 
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:

@@ -1,6 +1,7 @@
 """What every game comes down to: a compiled tree and, for the poker family, the cards dealt beside it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +11,17 @@ from mccfr.cards.deck import STREET_NAMES
 from mccfr.cards.strata import Strata
 from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
+
+
+class Rake(NamedTuple):
+    """What is taken of a pot before its winner, or those who share it, get the rest: a share, at most `cap` chips."""
+
+    share: float
+    cap: float
+
+    def of(self, pot: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Chips that are taken of each pot; of one that a fold ends, the bet that nobody called is no part."""
+        return np.minimum(self.share * pot, self.cap)
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +41,7 @@ class Game:
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
     strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
+    rake: Rake | None = None  # what one wins is less than what the other loses then; the tree's payoffs are before it
 
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"

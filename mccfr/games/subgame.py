@@ -45,6 +45,7 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
         cards,
         big_blind_chips=game.big_blind_chips,
         pot_chips=sum(put_in_chips(tree, node)),
+        rake=game.rake,
     )
 
 

@@ -72,6 +72,13 @@ class Origin(msgspec.Struct, frozen=True):
     streets: dict[str, StreetOrigin]
 
 
+class RakeFields(msgspec.Struct, frozen=True):
+    """`rake` of meta.json, where some is taken."""
+
+    share: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    cap: Annotated[float, msgspec.Meta(gt=0)] | None
+
+
 class MetaFields(msgspec.Struct, frozen=True):
     """The part of meta.json that reading a policy depends on."""
 
@@ -88,6 +95,7 @@ class MetaFields(msgspec.Struct, frozen=True):
     abstraction: Origin | None = None
     bucket_tables: list[BucketTable] | None = None
     row_checksums: RowChecksumFields | None = None
+    rake: RakeFields | None = None
 
     @property
     def tables(self) -> set[str]:

@@ -31,13 +31,14 @@ mark is the dtype's largest number, and `bucket_tables` of meta.json states it. 
 """
 
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deck import WholeDeck
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.trees.compiled import TreeArrays
 from mccfr.trees.lines import all_lines
 
@@ -104,7 +105,13 @@ def game_fields(game: Game) -> dict[str, Any]:
         "card_numbering": _card_numbering(game),
         "bucket_tables": _bucket_tables(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
+        **_rake_fields(game.rake),
     }
+
+
+def _rake_fields(rake: Rake | None) -> dict[str, Any]:
+    """Of games that take some: `share` of a pot, and `cap`, chips at most, or null."""
+    return {} if rake is None else {"rake": {"share": rake.share, "cap": rake.cap if isfinite(rake.cap) else None}}
 
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:

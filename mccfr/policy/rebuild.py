@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import comb
+from math import comb, inf
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.policy.checks import (
     BucketTable,
     MetaFields,
@@ -70,7 +70,8 @@ def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
         check_cards(listed)
     elif meta.board_cards:
         cards = _rebuild_deck(arrays, guards)
-    game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
+    rake = None if meta.rake is None else Rake(meta.rake.share, inf if meta.rake.cap is None else meta.rake.cap)
+    game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips, rake=rake)
     if game.buckets.tolist() != [block.buckets for block in meta.blocks]:
         raise ValueError(f"{META} does not state the buckets {game.buckets.tolist()} of its cards")
     return game

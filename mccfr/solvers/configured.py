@@ -34,8 +34,16 @@ def stratified(game: Game, config: Config) -> Game:
 
 
 def form_for(game: Game, config: Config) -> Game:
-    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories."""
-    if algorithm_of(config).traits.over_histories and game.cards.dealt:
+    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories, or rake."""
+    algorithm = algorithm_of(config)
+    if game.rake is not None and not algorithm.traits.takes_rake:
+        raise ValueError(
+            f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "
+            f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
+        )
+    if game.tree.locks is not None and not algorithm.traits.takes_locks:
+        raise ValueError(f"solver.algorithm = {algorithm.name!r} keeps no game.locks: take 'cfr', or leave them out")
+    if algorithm.traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
         return expand(game).game

@@ -125,7 +125,14 @@ class FullWidth(Algorithm):
     def traits(self) -> Traits:
         """Pruning and best responses go over histories."""
         over_histories = self._solver.pruning != "none" or self._solver.best_response != "none"
-        return Traits(seeded=False, axis="iterations", over_histories=over_histories, one_process=True)
+        return Traits(
+            seeded=False,
+            axis="iterations",
+            over_histories=over_histories,
+            one_process=True,
+            takes_rake=not over_histories,
+            takes_locks=not over_histories,
+        )
 
     @property
     def averages(self) -> Averages:

@@ -33,6 +33,8 @@ class StreetTrees(NamedTuple):
     touched   [M] int8      nodes counted on entering; 0 for exits, which count as the root of their tree
     members   [S] int64     most members of a street tree, by street
     cells     [S] int64     most cells of one player in a street tree, by street
+    lock      [M] int32     first row of a decision in the table of locked rows; -1: all of it learns, as they are cut
+    rake      [M] float64   chips that are taken of the pot at a fold or a showdown; 0 as they are cut
     """
 
     first: npt.NDArray[np.int64]
@@ -49,6 +51,8 @@ class StreetTrees(NamedTuple):
     touched: npt.NDArray[np.int8]
     members: npt.NDArray[np.int64]
     cells: npt.NDArray[np.int64]
+    lock: npt.NDArray[np.int32]
+    rake: npt.NDArray[np.float64]
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
@@ -139,4 +143,6 @@ def _pack(
         np.where(kind == AT_EXIT, 0, arrays.touched[node]).astype(np.int8),
         members,
         cells,
+        np.full(len(node), -1, np.int32),
+        np.zeros(len(node)),
     )

@@ -56,12 +56,19 @@ class ExactMethod(OverAllDeals):
     """Value and exploitability, over all deals."""
 
     name: ClassVar[str] = "exact"
+    takes_rake: ClassVar[bool] = True
 
     def problem(self, game: "Game") -> str | None:
         """As `Method.problem`."""
         if game.cards.dealt and not game.cards.can_list:
             return f"{game.name} is too large for exact exploitability: use the method head-to-head"
         return None
+
+    def in_place(self, game: "Game") -> bool:
+        """As `Method.in_place`."""
+        from mccfr.solvers.public.best_response import is_large
+
+        return is_large(game)
 
     def prepared(self, game: "Game") -> Any:
         """The public tree."""

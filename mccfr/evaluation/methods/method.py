@@ -33,6 +33,7 @@ class Method(ABC):
     bound       what the figure is of the truth: "exact", "lower", "upper" or "estimate"
     meets       whether it is played against another strategy
     reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
+    takes_rake  whether it may be of games in which the players' winnings do not sum to nothing
     pairs       whether it says what a strategy has gained since the evaluation before (`gained`)
     line        what a line of evaluations.jsonl must hold
     options     the struct of its options
@@ -42,6 +43,7 @@ class Method(ABC):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
+    takes_rake: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     options: ClassVar[type[MethodOptions]] = BoardOptions
@@ -57,6 +59,10 @@ class Method(ABC):
     def listing_bytes(self, game: "Game") -> int:
         """Memory that it needs besides the strategies."""
         return 0
+
+    def in_place(self, game: "Game") -> bool:
+        """Whether it walks full width's sums of a game where they lie, by all processors, and copies nothing."""
+        return False
 
     def prepared(self, game: "Game") -> Any:
         """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""

@@ -101,6 +101,8 @@ def check_method(game: "Game", name: str) -> Method:
     method = method_for(game, name)
     if (problem := method.problem(game)) is not None:
         raise ValueError(problem)
+    if game.rake is not None and not method.takes_rake:
+        raise ValueError(f"the method {method.name} takes what one wins for what the other loses: with rake use exact")
     return method
 
 

@@ -139,7 +139,8 @@ def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] 
     scales = tables.rows("strategy_sum_scale", block)
     if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
         return tables.numbers("strategy_sum", block, starts)
-    found, step = spilled(cells.shape, np.dtype(np.float32)), max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
+    slots_first, step = cells.T.flags.c_contiguous, max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
+    found = spilled(cells.T.shape, np.float32).T if slots_first else spilled(cells.shape, np.float32)
     for at in range(0, len(cells), step):
         here = slice(at, at + step)
         found[here] = numbers(cells[here], None if scales is None else scales[here], starts)

@@ -66,6 +66,11 @@ class Evaluator:
         self._last = LastUnits(run)
         self.kept: list[int] = []
 
+    @property
+    def in_place(self) -> bool:
+        """Whether strategies are measured where they lie and by all processors: training waits, nothing is copied."""
+        return all(method.in_place(self._game) for method in self._methods)
+
     def find_kept(self) -> None:
         """Note which checkpoints of earlier sessions stay for good."""
         self.kept = []

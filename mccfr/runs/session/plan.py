@@ -28,7 +28,7 @@ from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import stratum_buckets
 from mccfr.solvers.turns import turns_of
-from mccfr.tables.layout import TableLayout, table_name
+from mccfr.tables.layout import SLOT_FIRST, TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
@@ -65,13 +65,17 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Memory that an evaluation needs beside the tables: strategies, and all boards.
 
-    Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
+    Strategies that are read row by row out of strategy sums take what is kept of small blocks, those that are walked
+    where they lie (`Method.in_place`) nothing; others are made whole.
     """
     algorithm, needed = algorithm_of(config), []
+    slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
     for method in [method_for(game, name) for name in config.evaluation.chosen]:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
         if method.reads_rows and algorithm.averages.of_sums:
             whole = np.minimum(whole, NEAR_BYTES)
+        if slots_first and method.in_place(game):
+            whole = np.zeros_like(whole)
         if algorithm.averages.of_sums:
             whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))

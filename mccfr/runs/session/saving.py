@@ -89,6 +89,11 @@ class Saver:
         """Whether the clock calls for a checkpoint."""
         return time.monotonic() >= self._next_checkpoint_at
 
+    @property
+    def measures_in_place(self) -> bool:
+        """As `Evaluator.in_place`."""
+        return self._evaluator.in_place
+
     def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
         """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
         self._evaluator.find_kept()

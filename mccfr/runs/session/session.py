@@ -333,7 +333,7 @@ class Session:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
-        if stop.done:
+        if stop.done or (not stop.commit and self._saver.measures_in_place):
             room = None
         elif room is None:
             room = self._room(pool, names)

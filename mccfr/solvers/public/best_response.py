@@ -1,15 +1,20 @@
 """Exact value and exact best response over a public tree: the walk of full-width CFR on fixed strategies.
 
 `mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
+
+Large strategy sums of full width are walked where they lie and in their dtype, row by row as they were trained: in
+float32 an iteration's time, and no memory beside the hands by board.  Other strategies are made float64 tables first.
 """
 
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
@@ -18,6 +23,8 @@ from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
+IN_PLACE_CELLS = 1 << 22
+"""Of strategy sums that are walked where they lie; fewer are measured in float64, whatever they are."""
 
 
 class Walk:
@@ -26,27 +33,33 @@ class Walk:
     def __init__(
         self,
         public: PublicTree,
-        tables: Sequence[npt.NDArray[np.float64]],
+        tables: Sequence[npt.NDArray[np.floating]],
         threads: int = 1,
         choices: Sequence[npt.NDArray[np.float64]] | None = None,
+        *,
+        sums: bool = False,
     ) -> None:
         """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
+
+        sums     whether they are strategy sums, which are read where they lie; the tree is one by rows then
+                 (`tree_by_rows`), and of their dtype (`in_dtype`).  Else they are probabilities, in float64
 
         choices  [2·slots, buckets] of each block, to which is added, by one thread, what a player's own range wins by
                  each action, and, in the lower half, by the best action for each hand (in the row of the first);
                  best responses are left out then
         """
         # Read-only or foreign layouts would have the kernels compiled once more.
-        own = [np.require(table, np.float64, ["C", "W"]) for table in tables]
+        dtype, self._sums = public.reach.dtype, sums
+        own = [np.require(table, dtype, ["C", "W"]) for table in tables]
         self._public = public
         self._views = tuple(
             Views(None, street_tables(own, player), None if choices is None else street_tables(choices, player))
             for player in range(2)
         )
         values = 2 if choices is None else 1
-        self.root = new_scratch(public, range(1), np.float64, values)
+        self.root = new_scratch(public, range(1), dtype, values)
         self._scratch = [
-            new_scratch(public, range(1, public.streets), np.float64, values)
+            new_scratch(public, range(1, public.streets), dtype, values)
             for _ in range(max(1, min(threads, len(public.tasks))))
         ]
         self._shares = shares_by_cost(public)
@@ -61,13 +74,13 @@ class Walk:
         root.by_hand.value.fill(0)
 
         first, stop = public.boards.root.tolist()
-        scope = Scope(player, player, first, stop, respond_from)
+        scope = Scope(player, player, first, stop, respond_from, self._sums)
 
         def work(crew: Crew, scratch: StreetScratch) -> None:
             value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
-        found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player]
+        found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
         return found
 
 
@@ -100,21 +113,51 @@ def hand_values(
     """
     public, walk = _walk(game, strategy, None, threads)
     trees, first, gains = public.trees, int(game.tree.arrays.player[0]), []
-    hands = public.reach.shape[1]
-    value, action = np.zeros((2, hands)), np.zeros((int(trees.actions[0]), hands))
+    reach, every = game.cards.listed().reach, public.ranges.every
+    value, action = np.zeros((2, reach.shape[1])), np.zeros((int(trees.actions[0]), reach.shape[1]))
     for player in range(2):
         found = walk.values(player)
         gains.append(float(found[RESPOND] - found[FOLLOW]) / public.joint_weight)
-        value[player] = walk.root.by_hand.value[0, FOLLOW]
+        weight = reach[1 - player].max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
+        value[player] = weight * walk.root.by_hand.value[0, FOLLOW]
         if player == first:
-            own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
+            entries = slice(*every.first[player, :2])
             top = int(walk.root.member_first[0]) + int(trees.child[0])
-            action[:, own] = walk.root.value[FOLLOW, top : top + len(action), : len(own)]
+            below = walk.root.value[FOLLOW, top : top + len(action)]
+            action[:, every.hand[entries]] = weight * below[:, every.column[entries]]
     return value, action, (gains[0], gains[1])
+
+
+def is_large(game: Game) -> bool:
+    """Whether strategy sums of a game with cards, on no buckets, are so many that they are measured where they lie."""
+    return game.cards.dealt and game.known_cards is None and int(game.tree.row_slots @ game.buckets) >= IN_PLACE_CELLS
+
+
+def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree | None:
+    """The public tree on which strategy sums of a game are measured where they lie; None where they are not.
+
+    `public` is the game's, if it is made already, this one included.  `ValueError` as `public_tree`.
+    """
+    return tree_by_rows(public or public_tree(game), game.cards.listed()) if is_large(game) else None
+
+
+def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
+    """Strategy sums by block, slots first, where they lie like that, one dtype for all; else None."""
+    blocks = [rows for rows in strategy.blocks if rows.cells.size]
+    dtypes = {rows.cells.dtype for rows in blocks}
+    if len(dtypes) != 1 or not all(rows.sums and rows.cells.T.flags.c_contiguous for rows in blocks):
+        return None
+    nothing = np.zeros((1, 1), dtypes.pop())
+    return [rows.cells.T if rows.cells.size else nothing for rows in strategy.blocks]
 
 
 def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> tuple[PublicTree, Walk]:
     """The public tree with the strategy on it."""
+    sums = _sums(strategy)
+    by_rows = None if sums is None else measuring_tree(game, public)
+    if sums is not None and by_rows is not None:
+        by_rows = in_dtype(by_rows, sums[0].dtype)
+        return by_rows, Walk(by_rows, sums, threads, sums=True)
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:

@@ -47,7 +47,15 @@ def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
     return public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
 
 
-def row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
+def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
+    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
+    scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
+    scaled = public._replace(reach=public.reach * scale, joint_weight=public.joint_weight * float(scale.prod()))
+    locks = public.locks._replace(share=public.locks.share.astype(dtype))
+    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=_row_weight(scaled).astype(dtype), locks=locks)
+
+
+def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
     """[2, E] what a column counts for in its row's strategy sums and regrets, as `PublicTree` has it."""
     ranges, every = public.ranges, public.ranges.every
     if not ranges.merged:
@@ -96,8 +104,8 @@ def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[
     streets = [boards[(boards >= low) & (boards < high)] - low for low, high in pairwise(starts.tolist())]
     alike = np.concatenate(alike_hands(cards, streets, swaps=swaps))
     for entries, board in zip(shared, held, strict=True):
-        rows = alike[np.searchsorted(boards, board)]
-        one, other = (rows[np.arange(len(rows)), ranges.hand[places]] for places in (entries, entries - 1))
+        row = np.searchsorted(boards, board)
+        one, other = (alike[row, ranges.hand[places]] for places in (entries, entries - 1))
         if np.any(one != other):
             return False
     return True

@@ -27,7 +27,8 @@ class Scope(NamedTuple):
     """What a call of `train` or `value` does: first and last player, boards of the first street from first to stop.
 
     respond_from  street from which best responses are taken; before it RESPOND follows the strategy
-    in_place      whether rows are updated where they are met, and not collected
+    in_place      whether rows are updated where they are met, and not collected; of `value`, whether views hold
+                  strategy sums instead of probabilities
     """
 
     first_player: int

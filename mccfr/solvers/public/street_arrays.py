@@ -23,7 +23,8 @@ class Views(NamedTuple):
 
     In place: the variant's tables.
     Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
-    Where strategies are fixed: basis holds the strategy, and there are no others; or regret, [slot, row] like the
+    Where strategies are fixed: basis holds the strategy, probabilities or, in place, strategy sums, and there are no
+    others; or regret, [slot, row] like the
     tables of training, gets the best response of a traverser whose every infoset has a row of its own; or strategy_sum,
     of twice as many rows, gets what his own range wins by each action, and by the best one for each hand.
 

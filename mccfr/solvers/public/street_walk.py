@@ -8,7 +8,7 @@ counterfactual values of the traverser's hands come up.  Where he acts:
 * Valuing fixed strategies, where `step` is None: there are two values, that of the strategy he has and that of the best
   action for each of his hands on each board, against the opponent's whole range there: a best response sees its own
   cards and the public ones, never the opponent's.  This is exact in the real game also where strategies are bucketed or
-  suits merged.
+  suits merged.  Where rows are those of a board (`in_place`), the strategies may be strategy sums as they lie.
 
 A kernel has the code of one of the two compiled in: numba drops what depends on an argument that is None.
 
@@ -26,7 +26,8 @@ import numpy as np
 
 from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Tables, gain
+from mccfr.solvers.minimisers import Rows, Tables, gain, regret_matching
+from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
 from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
@@ -85,12 +86,22 @@ def _take_rows(ranges, player, board, table, rows, out, place):
             here[k] = row[ranges.bucket[first + k]]
 
 
+@part_njit
+def _fixed_strategy(ranges, player, in_place, board, table, rows, out, place):
+    """out[place : place+actions] = what a player's hands do by a table: strategy sums in place, else probabilities."""
+    if in_place:
+        regret_matching(table, rows, out, place)
+    else:
+        _take_rows(ranges, player, board, table, rows, out, place)
+
+
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
     """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
     table, reach = traversal.opponent[here.street], scratch.opponent.reach
     if step is None:
-        _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
+        in_place, board = traversal.in_place, here.board
+        _fixed_strategy(public.ranges, 1 - traversal.player, in_place, board, table, rows, reach, place)
     elif traversal.in_place:
         tables, narrow = Tables(table, table, table), traversal.opponent_narrow
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
@@ -99,29 +110,48 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 
 @inline_njit
-def _own_strategy(public, traversal, step, here, rows, scratch, place, reach):
-    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
+def _counted(public, player, board, rows, scratch, at):
+    """The reach by which the traverser's strategy, sigma[place ..], enters his average, once locked rows are held."""
+    place, own, lock = at
+    counted = scratch.own.reach[own]
+    if lock >= 0:
+        hold(public, player, board, lock, rows, scratch.sigma, place)
+        spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
+        seen(public, player, board, lock, rows, counted, spare)
+        counted = spare
+    return counted
+
+
+@inline_njit
+def _own_strategy(public, traversal, step, here, rows, scratch, at):
+    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average.
+
+    at  (place, row of his range, `StreetTrees.lock`)
+    """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
+    place, own, _ = at
+    reach = scratch.own.reach[own]
     if step is None:
-        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+        table, in_place = views.basis[street], traversal.in_place
+        _fixed_strategy(ranges, traversal.player, in_place, board, table, rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
-        counted = reach
+        counted = _counted(public, traversal.player, board, rows, scratch, at)
         if public.row_weight.shape[1] > 0:
-            counted = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
-            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, reach, counted)
+            spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
+            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, counted, spare)
+            counted = spare
         strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
         add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
+        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+        counted = _counted(public, traversal.player, board, rows, scratch, at)
         for a in range(rows.actions):
-            row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
-            out = scratch.sigma[place + a]
+            sums, out = views.strategy_sum[street][rows.slot + a], scratch.sigma[place + a]
             for k in range(rows.count):
-                bucket = ranges.bucket[first + k]
-                out[k] = row[bucket]
-                sums[bucket] += times * reach[k] * row[bucket]
+                sums[ranges.bucket[first + k]] += times * counted[k] * out[k]
 
 
 @inline_njit
@@ -193,8 +223,8 @@ def descend(public, traversal, step, here, scratch):
         rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, in_place)
         if trees.player[base + m] == player:
             place = scratch.cell_first[street] + trees.cell[base + m]
-            reach = mine.reach[own]
-            _own_strategy(public, traversal, step, here, rows, scratch, place, reach)
+            reach, at = mine.reach[own], (place, own, trees.lock[base + m])
+            _own_strategy(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent
                 if step is not None or traversal.views.strategy_sum is not None:  # else nobody asks for his own range
@@ -208,6 +238,8 @@ def descend(public, traversal, step, here, scratch):
                     own_ranges += 1
         else:
             _opponent_strategy(public, traversal, step, here, rows, scratch, opponent_ranges)
+            if step is not None and trees.lock[base + m] >= 0:
+                hold(public, 1 - player, board, trees.lock[base + m], rows, theirs.reach, opponent_ranges)
             reach = theirs.reach[opponent]
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
@@ -311,13 +343,25 @@ def _decision(public, traversal, step, here, member, scratch):
         elif step is None:
             _take_best(values, child, actions, count, value)
             rows = _rows(public, player, base + member, board, False)
+            if trees.lock[base + member] >= 0:
+                respond_locked(public, player, board, trees.lock[base + member], rows, values, child, value)
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
+        if trees.lock[base + member] >= 0:
+            gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
+            level(public, player, board, trees.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
     if step is None and own:
         rows, reach = _rows(public, player, base + member, board, False), np.int64(scratch.own.row[top + member])
         _add_choices(traversal.views.strategy_sum, public, here, rows, scratch, player, reach, child)
+
+
+@part_njit
+def _stake(jobs, job, weight, chips, rake):
+    """Say what is at stake at a showdown: who wins it gets the rake less, and those who share it half of that each."""
+    jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
+    jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
 
 
 @part_njit
@@ -335,9 +379,13 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
                 count += 1
                 jobs.source[job], jobs.ending[0, job], jobs.ending[1, job] = here, NOWHERE, NOWHERE
                 lanes.job_of[here] = job
-            chips = trees.chips[base + m]
+            chips, rake = trees.chips[base + m], trees.rake[base + m]
             jobs.ending[kind, job] = top + m
-            jobs.chips[kind, job] = as_element(jobs.chips, chips if kind or player == 0 else -chips)
+            if kind:
+                _stake(jobs, job, 1.0, chips, rake)
+                continue
+            chips = chips if player == 0 else -chips
+            jobs.chips[0, job] = as_element(jobs.chips, chips - rake if chips > 0 else chips)
     return count
 
 
@@ -377,7 +425,7 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
         if trees.kind[base + m] == AT_SHOWDOWN:
             jobs.source[count] = scratch.opponent.row[top + m]
             jobs.ending[0, count], jobs.ending[1, count] = NOWHERE, top + m
-            jobs.chips[1, count] = as_element(jobs.chips, weight * trees.chips[base + m])
+            _stake(jobs, count, weight, trees.chips[base + m], trees.rake[base + m])
             count += 1
     span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
     reach, value = scratch.opponent.reach, scratch.value[FOLLOW]

@@ -26,7 +26,7 @@ from abstraction.kernels.parallel import kernel_array
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
-from mccfr.solvers.public.merged_rows import row_weight, tree_by_rows
+from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import NarrowRows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
@@ -90,7 +90,7 @@ def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 
     by_rows = tree_by_rows(public, game.cards.listed()) if variant.alternating else None
     _check_narrow(game, dtype, in_place=by_rows is not None)
     numbers = str(number_dtype(np.dtype(dtype)))
-    field = _in_dtype(by_rows or public, numbers)
+    field = in_dtype(by_rows or public, numbers)
     scratch = _nbytes(new_scratch(field, range(1), numbers))
     scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), numbers))
     return MemoryNeeded(
@@ -123,13 +123,6 @@ def _nbytes(arrays: object) -> int:
         elif isinstance(one, tuple):
             todo.extend(one)
     return sum(found.values())
-
-
-def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
-    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
-    scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
-    scaled = public._replace(reach=public.reach * scale)
-    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=row_weight(scaled).astype(dtype))
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
@@ -197,7 +190,7 @@ class VectorCfr:
         self.in_place = by_rows is not None
         _check_narrow(game, dtype, in_place=self.in_place)
         numbers = str(number_dtype(np.dtype(dtype)))
-        self._dtype, self._field = dtype, _in_dtype(by_rows or public, numbers)
+        self._dtype, self._field = dtype, in_dtype(by_rows or public, numbers)
         if tables is None:
             tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:

@@ -46,16 +46,19 @@ class Jobs(NamedTuple):
     source  [J] int64     the row of the range that a job takes
     ending  [2, J] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
     chips   [2, J]        what that value is multiplied with
+    rake    [J]           chips that a showdown costs each of the two besides, whoever wins
     """
 
     source: npt.NDArray[np.int64]
     ending: npt.NDArray[np.int64]
     chips: npt.NDArray[np.floating]
+    rake: npt.NDArray[np.floating]
 
 
 def new_jobs(count: int, dtype: npt.DTypeLike) -> Jobs:
     """Room for so many."""
-    return Jobs(np.zeros(count, np.int64), np.zeros((2, count), np.int64), np.zeros((2, count), dtype))
+    ending, chips = np.zeros((2, count), np.int64), np.zeros((2, count), dtype)
+    return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype))
 
 
 class Aim(NamedTuple):
@@ -319,14 +322,43 @@ def _aim(lanes, kind, start, used, nowhere):
 
 
 @part_njit
+def _is_raked(jobs, start, used):
+    """Whether rake is taken at a showdown of the jobs from `start` on."""
+    raked = False
+    for job in range(start, start + used):
+        raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0
+    return raked
+
+
+@part_njit
+def _meet(ranges, player, board, used, lanes):
+    """Set `lanes.met` of a player's hands on a board, after `_sum_range` of the other's."""
+    tables, hands = (lanes.met, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
+    _meet_lanes(tables, hands, ranges.first[player, board], ranges.first[player, board + 1], used)
+
+
+@part_njit
+def _take_rake(lanes, start, count):
+    """Make `lanes.won` chips, rake taken off, noise left out; after `_aim`, which has them stored as they are then."""
+    aim, rake, zero = lanes.aim, lanes.jobs.rake, as_element(lanes.won, 0.0)
+    for k in range(count):
+        for lane in range(aim.limit.shape[0]):
+            won, met = lanes.won[k, lane], lanes.met[k, lane]
+            won = aim.factor[lane] * (won if abs(won) > aim.limit[lane] else zero)
+            lanes.won[k, lane] = won - rake[start + lane] * (met if abs(met) > aim.limit[lane] else zero)
+    for lane in range(aim.limit.shape[0]):
+        aim.factor[lane], aim.limit[lane] = as_element(aim.factor, 1.0), as_element(aim.limit, 0.0)
+
+
+@part_njit
 def value_jobs(ranges, player, board, jobs, reach, lanes, value):
     """Values of a player's hands at the endings of all jobs: rows of value [N+1, W]; the last row is overwritten.
 
     reach [N, W] has the ranges of the other player by column of the board.
     """
     other, width, nowhere = 1 - player, lanes.aim.target.shape[0], value.shape[0] - 1
-    mine, stop = ranges.first[player, board], ranges.first[player, board + 1]
-    count, other_count = stop - mine, ranges.first[other, board + 1] - ranges.first[other, board]
+    count = ranges.first[player, board + 1] - ranges.first[player, board]
+    other_count = ranges.first[other, board + 1] - ranges.first[other, board]
     source, aim = lanes.jobs.source, lanes.aim
     for lane in range(width):
         source[jobs + lane] = source[max(jobs - 1, 0)]  # lanes that are left over repeat a range
@@ -336,12 +368,15 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
         for lane in range(width):
             lanes.reach[other_count, lane] = as_element(reach, 0.0)
         _sum_range(ranges, other, board, ranges.every.place, used, lanes)
-        if _aim(lanes, np.int64(0), start, used, nowhere):
-            tables, hands = (lanes.met, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
-            _meet_lanes(tables, hands, mine, stop, used)
+        folds, raked = _aim(lanes, np.int64(0), start, used, nowhere), _is_raked(lanes.jobs, start, used)
+        if folds or raked:
+            _meet(ranges, player, board, used, lanes)
+        if folds:
             _store_lanes(value, aim.target, lanes.met, aim.factor, aim.limit, count, used)
         if _aim(lanes, np.int64(1), start, used, nowhere):
             _win(ranges, player, board, ranges.every.place, used, lanes)
+            if raked:
+                _take_rake(lanes, start, count)
             _store_lanes(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)
 
 
@@ -350,7 +385,8 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
     """As `value_jobs`, for showdowns of a street whose boards are dealt out, summed over the boards that may follow.
 
     span  (traverser, street, board, first and stop of the last-street boards below it)
-    The jobs' members are lanes.jobs.ending[1], their factors lanes.jobs.chips[1].
+    The jobs' members are lanes.jobs.ending[1], their factors lanes.jobs.chips[1].  Rake is the same on every board, and
+    as many boards follow whatever two hands there are: it is taken once, of what is met on the board before them.
     """
     player, street, board, first_board, stop_board = span
     other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]
@@ -381,8 +417,15 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
                 _spread_lanes(lanes.hand_value, lanes.won, *arrays, first, stop)
         for k in range(count):
             for lane in range(width):
-                lanes.met[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
+                lanes.won[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
         _aim(lanes, np.int64(1), start, used, value.shape[0] - 1)
+        if _is_raked(lanes.jobs, start, used):
+            _load_lanes(lanes.reach, reach, source[start:], other_count, used)
+            for lane in range(width):
+                lanes.reach[other_count, lane] = as_element(reach, 0.0)
+            _sum_range(ranges, other, board, every.place, used, lanes)
+            _meet(ranges, player, board, used, lanes)
+            _take_rake(lanes, start, count)
         for lane in range(width):
             aim.limit[lane] = as_element(value, 0.0)
-        _store_lanes(value, aim.target, lanes.met, aim.factor, aim.limit, count, used)
+        _store_lanes(value, aim.target, lanes.won, aim.factor, aim.limit, count, used)

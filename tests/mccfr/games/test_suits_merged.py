@@ -1,0 +1,97 @@
+"""Typed spots merge suits: boards alike are walked once, and strategy, EV and exploitability stay what they are.
+
+Shows:
+
+* Typed spots merge suits that nothing tells apart, and nothing else changes
+  (test_merged_suits_play_and_are_worth_the_same, test_suits_that_ranges_tell_apart_are_not_merged; planted:
+  test_planted_error_hands_renamed_the_other_way, on boards of three suits alike)
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccfr.cards.endgame import endgame_cards
+from mccfr.config.file import config_from
+from mccfr.games.catalogue import build_game
+from mccfr.solvers.public.best_response import hand_values, values
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
+
+OOP, IP = "AA,KQs,76s:0.3,54s,88", "QQ,AKs:0.7,A5s,22,87s"
+SAME = {
+    "two-tone turn": ("Kc7d2c5d", OOP, IP, 2),
+    "monotone turn": ("Kc7c2c5c", OOP, IP, 6),
+    "paired turn": ("KcKd7h2h", OOP, IP, 2),
+    "turn of trips": ("KcKdKh7s", OOP, IP, 6),
+    "monotone river": ("Kc7c2c5c3c", OOP, IP, 6),
+    "rainbow turn": ("Kc7d2h5s", OOP, IP, 1),
+}
+"""Board, ranges, and renamings of suits that change neither."""
+
+
+def merged(board, oop=OOP, ip=IP):
+    sizes = {"first": ["75%"], "later": ["allin"]}
+    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
+    return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
+
+
+def told_apart(game):
+    """The same spot, every hand on every board for itself."""
+    cards = game.cards
+    return replace(game, cards=endgame_cards(cards.board_cards[0][0].tolist(), cards.reach, cards.streets))
+
+
+def trained(game, iterations=8, public=None):
+    cfr = VectorCfr(game, variant("dcfr"), "float64", public=public)
+    cfr.iterate(iterations)
+    return cfr
+
+
+def played(game, strategy, street, player):
+    """[boards, hands, slots] probabilities; zeros for hands that are not there."""
+    rows, bucket = strategy.probability[2 * street + player], game.cards.bucket[street][player]
+    return np.where((bucket >= 0)[..., None], rows[bucket], 0.0)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_merged_suits_play_and_are_worth_the_same(name):
+    board, oop, ip, renamings = SAME[name]
+    game = merged(board, oop, ip)
+    ours, apart = trained(game), trained(told_apart(game))
+    assert len(ours.public.copies.hand) == renamings
+    assert (int(game.infosets.sum()) < int(apart.game.infosets.sum())) == (renamings > 1)
+    assert ours.in_place
+    strategies = [cfr.average_strategy() for cfr in (ours, apart)]
+    for street in range(game.tree.streets):
+        for player in range(2):
+            here, there = (
+                played(cfr.game, each, street, player) for cfr, each in zip((ours, apart), strategies, strict=True)
+            )
+            np.testing.assert_allclose(here, there, rtol=0, atol=1e-9)
+    found = values(game, strategies[0])
+    np.testing.assert_allclose(found, values(apart.game, strategies[1], public=apart.public), rtol=0, atol=1e-9)
+    hands, others = hand_values(game, strategies[0]), hand_values(apart.game, strategies[1])
+    for ours_, theirs in zip(hands, others, strict=True):
+        np.testing.assert_allclose(ours_, theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_suits_that_ranges_tell_apart_are_not_merged():
+    """One weight of one hand is enough."""
+    game = merged("Kc7c2c5c", oop=f"{OOP},AhQh:0.5")
+    assert len(public_tree(game).copies.hand) == 2  # spades and diamonds
+    assert len(public_tree(merged("Kc7c2c5c", oop=f"{OOP},AhQh:0.5,AdQd:0.25")).copies.hand) == 1
+
+
+@pytest.mark.parametrize("name", ["monotone turn", "turn of trips"])
+def test_planted_error_hands_renamed_the_other_way(name):
+    """By the inverse of each: of three suits alike, what takes a board to another is not what takes it back."""
+    game = merged(*SAME[name][:3])
+    public = public_tree(game)
+    copies = public.copies
+    wrong = public._replace(copies=copies._replace(hand=np.argsort(copies.hand, axis=1).astype(np.int32)))
+    right, other = (trained(game, public=tree).average_strategy().probability for tree in (public, wrong))
+    assert max(np.abs(one - two).max() for one, two in zip(right, other, strict=True)) > 1e-2

@@ -1,0 +1,89 @@
+"""Large strategy sums are measured where they lie, in their dtype: as in float64, and without copies.
+
+Shows:
+
+* Sums measured in place, in float32, are worth what float64 says to 1e-5 of the pot
+  (test_sums_in_place_are_worth_what_their_strategy_is_in_float64; planted:
+  test_planted_error_rows_that_are_read_as_probabilities)
+"""
+
+from pathlib import Path
+
+import mutants
+import numpy as np
+import pytest
+
+from mccfr.config.file import config_from
+from mccfr.evaluation.exact import evaluate_exact, prepared_tree
+from mccfr.games.catalogue import build_game
+from mccfr.runs.results.averages import sums_average
+from mccfr.solvers.public import best_response
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
+from mccfr.tables.layout import TableSet
+
+POT = 60
+
+
+def spot(board, oop, ip):
+    """A small turn or river."""
+    sizes = {"first": ["75%"], "later": ["allin"]}
+    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120}
+    return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
+
+
+SPOTS = {
+    "two-tone turn": ("Kc7d2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
+    "monotone turn": ("Kc7c2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
+    "paired river": ("Kc7d7s5hTc", "AA,KQ,76s:0.001,JJ", "QQ,AK:0.7,87s,A5s,22"),
+}
+
+
+@pytest.fixture
+def every_sum_large(monkeypatch):
+    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+
+
+def average(cfr):
+    return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs), None)
+
+
+@pytest.mark.parametrize("name", SPOTS)
+@pytest.mark.parametrize("iterations", [0, 1, 30])
+def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, iterations, monkeypatch):
+    game = spot(*SPOTS[name])
+    cfr = VectorCfr(game, variant("dcfr"))
+    if iterations:
+        cfr.iterate(iterations)
+    strategy = average(cfr)
+    exact, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
+    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+    monkeypatch.setattr(best_response, "whole_rows", None)  # no table is made
+    for prepared in (None, prepared_tree(game)):
+        found = evaluate_exact(game, strategy, prepared)
+        assert found.exploitability_chips == pytest.approx(exact.exploitability_chips, abs=1e-5 * POT)
+        assert found.value_chips == pytest.approx(exact.value_chips, abs=1e-5 * POT)
+        assert found.exploitability_chips != exact.exploitability_chips  # float32 it was
+    for ours, theirs in zip(best_response.hand_values(game, strategy), hands, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
+
+
+def test_sums_of_float64_are_measured_to_the_last_digits(every_sum_large):
+    game = spot(*SPOTS["two-tone turn"])
+    cfr = VectorCfr(game, variant("dcfr"), "float64")
+    cfr.iterate(5)
+    strategy = average(cfr)
+    assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(
+        evaluate_exact(game, cfr.average_strategy()).exploitability_chips, abs=1e-12 * POT
+    )
+
+
+def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large):
+    """Sums that are not normalised."""
+    game = spot(*SPOTS["paired river"])
+    cfr = VectorCfr(game, variant("dcfr"))
+    cfr.iterate(3)
+    wrong = mutants.mutant(best_response, ("Walk(by_rows, sums, threads, sums=True)", "Walk(by_rows, sums, threads)"))
+    wrong.IN_PLACE_CELLS = 0
+    right = best_response.values(game, average(cfr))
+    assert np.abs(wrong.values(game, average(cfr)) - right).max() > 1e-2 * POT
