@@ -54,7 +54,8 @@ def spot(
     reporter = CallbackReporter(progress)
     typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
     given, own = asked_spot(board, typed, None if policy is None else Path(policy), line)
-    given |= {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    taken = {"rake": rake or None, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    given |= {key: value for key, value in taken.items() if value is not None}
     asked = Asked(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
     terms = Terms(reporter, force=force)
     started = start_spot(given, asked, terms)

@@ -88,6 +88,8 @@ def spot_behind(
         "effective_stack": whole_stack(config) - put_in,
         "big_blind": source.game.big_blind_chips,
     }
+    if isinstance(config, HoldemSubgame) and config.rake:
+        game |= {"rake": config.rake, "rake_cap": config.rake_cap}
     return game, _menu_behind(config, found.line)
 
 
