@@ -171,6 +171,12 @@ class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
     menu: Menu = Menu()
 
 
+class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
+    """Heads-up limit hold'em: four bets a street, small ones before and on the flop; on an `[abstraction]`."""
+
+    blinds: Sequence[float] = (5.0, 10.0)  # small (the button's) and big, which is the small bet
+
+
 class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
     """Hold'em with one size of bet that ends after the flop (Deep CFR papers); lossless without `[abstraction]`."""
 
@@ -200,6 +206,7 @@ GAMES: dict[str, type[GameConfig]] = {
         ClairvoyanceGame,
         HoldemSubgame,
         HoldemGame,
+        LimitHoldemGame,
         FlopHoldemGame,
         OpenSpielGame,
     )

@@ -292,7 +292,7 @@ const View = (() => {
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
       const ev = own ? meanWorth(place) : null;
-      const combos = own && spot.hands ? " · " + combosOf(place) + (game.square ? " combos" : " hands") : "";
+      const combos = own && spot.hands && game.square ? " · " + combosOf(place) + " combos" : "";
       name.append(element("small", size + combos + (one.ends ? " · ends the hand" : "") +
         (ev === null ? "" : " · EV of the range " + big(ev))));
       made.append(element("i", null, { class: colour[row] }), name);
@@ -535,7 +535,7 @@ const View = (() => {
   }
   function drawnAction(place, action) {
     const ev = evOf(place, action), made = element("td", percent(spot.hands.probabilities[place][action]));
-    if (ev !== null) made.append(element("small", " " + big(ev)));
+    if (ev !== null) made.append(element("small", big(ev)));
     return titled(made, toldAction(place, action));
   }
   function titled(made, title) { made.title = title; return made; }

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from commands import call
 from random_policy import MENU, policy
+from refusals import refused
 
 import mccfr
 from abstraction.cards import combo_index, parse_cards
@@ -73,8 +74,7 @@ def test_bets_are_the_policys_own(menu):
     ],
 )
 def test_what_is_no_spot_of_a_policy_is_refused(line, board, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        behind(line, board)
+    refused(sentence, behind, line, board)
 
 
 def test_a_solved_spot_has_spots_of_its_own(capsys, tmp_path, monkeypatch):

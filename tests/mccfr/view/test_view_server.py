@@ -208,7 +208,7 @@ def check_the_list_of_hands(page, there, worth):
     first = order[0]
     for action, one in enumerate(there["actions"]):
         share, value = hands["probabilities"][first][action], worth["actions"][first][action]
-        assert page[ROWS][0][2 + action] == f"{100 * share:.1f} % {value / 100 + 0:.2f}"
+        assert page[ROWS][0][2 + action] == f"{100 * share:.1f} %\n{value / 100 + 0:.2f}"
         combos = sum(p[action] * r for p, r in zip(hands["probabilities"], hands["reach"][player], strict=True))
         told = page[f"document.querySelector('[data-action={one['action']}]').innerText"]
         assert f"· {combos:,.1f}".removesuffix(".0") in told and "combos" in told

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from places import RUNS
 from refusals import refused
+from same import assert_same_arrays
 from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
@@ -281,8 +282,7 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
     for workers in (2, 3):
         several = VectorCfr(game, made, workers=workers)
         several.iterate(3)
-        for name, table in alone.tables.items():
-            assert np.array_equal(table, several.tables[name]), name
+        assert_same_arrays(alone.tables, several.tables)
     if hasattr(train, "signatures"):  # compilation may be switched off
         assert len(train.signatures) <= 3  # one for each kind of cells
 
@@ -296,8 +296,7 @@ def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
     for _ in range(5):
         several = VectorCfr(game, made, workers=2)
         several.iterate(20)
-        for name, table in alone.tables.items():
-            assert np.array_equal(table, several.tables[name]), name
+        assert_same_arrays(alone.tables, several.tables)
 
 
 @pytest.mark.parametrize("buckets", [None, 5])
@@ -311,8 +310,7 @@ def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
     second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
     second.iterate(3)
     assert second.nodes_touched == whole.nodes_touched
-    for key, table in whole.tables.items():
-        assert np.array_equal(table, copies[key]), key
+    assert_same_arrays(whole.tables, copies)
 
 
 def count_nodes(game: Game) -> int:
