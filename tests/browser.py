@@ -1,6 +1,5 @@
 """A headless Chromium that tests drive, by the DevTools protocol over a pipe: JSON texts with a NUL after each."""
 
-import base64
 import fcntl
 import itertools
 import json
@@ -99,11 +98,6 @@ class Page:
     def prefer(self, scheme):
         """What the system would like: "light" or "dark"."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-
-    def picture(self, path, width=1280, height=900):
-        """A screenshot."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
 
 @contextmanager

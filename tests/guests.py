@@ -13,8 +13,15 @@ from mccfr.config import made, outside
 @contextmanager
 def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Python and the program find modules in the folder; what is imported from it is forgotten afterwards."""
+    with forgetting(folder, monkeypatch):
+        monkeypatch.syspath_prepend(folder)
+        yield
+
+
+@contextmanager
+def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is imported from a folder is forgotten afterwards."""
     before = set(sys.modules)
-    monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(outside, "_OBJECTS", {})
     monkeypatch.setattr(made, "_MADE", {})
     yield

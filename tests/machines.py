@@ -9,7 +9,6 @@ from mccfr.cluster.pool import on_engine
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session.session import train
-from storage.checkpoint import list_checkpoints
 
 SOLVER = {"period_nodes": 100_000, "seed": 5}
 LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
@@ -26,7 +25,3 @@ def on_machines(run, machines, reporter=None, workers=1, **settings):
     engine = OneProcess(run, game, machines, workers)
     train(run, game, reporter or Silent(), pools=on_engine(engine))
     return engine
-
-
-def newest(run):
-    return max(list_checkpoints(run.path("checkpoints")), default=0)

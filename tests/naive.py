@@ -80,6 +80,19 @@ def exploitability(game, strategy, seen=None):
     return sum(best) / 2
 
 
+def held(game, node, keys, sigma):
+    """[D, A] a strategy of a decision with its locked rows; keys [D] hands or buckets, as the locks have them."""
+    locks = game.tree.locks
+    if locks is None or node not in locks.shares:
+        return sigma
+    given = locks.shares[node].T[keys]
+    learnt = np.where(given < 0, sigma, 0)
+    total = learnt.sum(axis=1, keepdims=True)
+    even = (given < 0) / np.maximum((given < 0).sum(axis=1, keepdims=True), 1)
+    rest = 1 - np.where(given < 0, 0, given).sum(axis=1, keepdims=True)
+    return np.where(given < 0, rest * np.where(total > 0, learnt / np.maximum(total, 1e-300), even), given)
+
+
 # --- full-width CFR ---
 
 
@@ -150,7 +163,8 @@ class Cfr:
             row = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
             regrets = basis[arrays.block[node]][:, row]
             some = regrets.max(axis=1, keepdims=True) > 0
-            found[arrays.block[node]][:, row] = np.where(some, choose(regrets), 1 / arrays.count[node])
+            made = np.where(some, choose(regrets), 1 / arrays.count[node])
+            found[arrays.block[node]][:, row] = held(self.game, int(node), np.arange(len(made)), made)
         return found
 
     def iterate(self):
@@ -192,8 +206,16 @@ class Cfr:
         for a, value in enumerate(values):
             weight = self.weight if self.weigh else self.weight / self.game.cards.reach[player][self.hands[:, player]]
             gained = np.where(np.abs(value - total) > 1e-11 * np.abs(total), value - total, 0)  # else a tie
+            if (locks := self.game.tree.locks) is not None and node in locks.shares:
+                gained = np.where(locks.shares[node][a][bucket] >= 0, 0, gained)
             np.add.at(increments[block], (bucket, slot + a), weight * other * gained)
             mine = self.game.cards.reach[player][self.hands[once, player]] * own[once] * shares[a][once]
+            if locks is not None and node in locks.shares:
+                mine = np.where(
+                    (locks.shares[node][:, bucket[once]] >= 0).any(axis=0),
+                    np.maximum(mine, 1e-30 * shares[a][once]),
+                    mine,
+                )
             np.add.at(self.sums[block], (bucket[once], slot + a), mine)
         return total
 

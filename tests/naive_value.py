@@ -7,6 +7,16 @@ from mccfr.cards.deals import card_masks
 from mccfr.trees.compiled import DECISION
 
 
+def best_of(locks, node, keys, values):
+    """The best a responder can do with the values of his actions; keys are the hand and its bucket."""
+    if locks is None or node not in locks.shares:
+        return max(values)
+    given = locks.shares[node][:, keys[not locks.by_hand]]
+    kept = [share * worth for share, worth in zip(given, values, strict=True) if share >= 0]
+    free = [worth for share, worth in zip(given, values, strict=True) if share < 0]
+    return sum(kept) + (1 - given[given >= 0].sum()) * max(free, default=0)
+
+
 def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
     """Value to `player` in chips, from the definition: he responds best from a street on, before it he follows.
 
@@ -57,7 +67,9 @@ def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
             else:
                 sigma = np.where(weight > 0, table[bucket, slot + action], 0)
                 values.append(value(child, street, board, i, weight * sigma))
-        return max(values) if block % 2 == player and responds else sum(values)
+        if block % 2 != player or not responds:
+            return sum(values)
+        return best_of(game.tree.locks, node, (i, bucket[i]), values)
 
     total, joint = 0.0, 0.0
     for i in np.flatnonzero(cards.reach[player]):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from same import assert_same_arrays
 
 from mccfr.config.file import config_from
 from mccfr.runs.directory.run import Run, create_run, with_settings
@@ -14,6 +15,7 @@ from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import Outcome, train
 from mccfr.solvers.configured import configured_game
+from storage.checkpoint import list_checkpoints
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
 OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
@@ -51,6 +53,12 @@ def go(run: Run, reporter: Reporter | None = None, **settings: object) -> Outcom
     return train(run, run.build_game(), reporter or Silent())
 
 
+def trained(run: Run, reporter: Reporter | None = None, **settings: object) -> Run:
+    """The run after a session with other `[run]` settings."""
+    go(run, reporter, **settings)
+    return run
+
+
 class Listener(Silent):
     """Keeps messages."""
 
@@ -67,12 +75,14 @@ def content(run: Run, number: int | None = None) -> tuple[dict[str, np.ndarray],
     return read_tables(checkpoint), [worker["rng"] for worker in checkpoint.state["workers"]]
 
 
+def newest(run: Run) -> int:
+    """Number of the newest checkpoint; 0: there is none."""
+    return max(list_checkpoints(run.path("checkpoints")), default=0)
+
+
 def assert_same_tables(one: Run, other: Run) -> None:
     """The newest checkpoints of two runs hold the same bits."""
-    (tables, _), (other_tables, _) = content(one), content(other)
-    assert tables.keys() == other_tables.keys()
-    for name, table in tables.items():
-        np.testing.assert_array_equal(table, other_tables[name], err_msg=name)
+    assert_same_arrays(content(one)[0], content(other)[0])
 
 
 def assert_same(one: Run, other: Run) -> None:

@@ -1,5 +1,7 @@
 """Random strategies, and what they win from one another."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mccfr.evaluation.exact import evaluate_exact
@@ -7,6 +9,7 @@ from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.policy.profile import Profile
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.trees.compiled import Locks
 
 
 def random_strategy(game, seed=0):
@@ -33,6 +36,20 @@ def partly_reached_strategy(game, seed=0):
         sums[rng.random(shape[0]) < 0.2] = 0
         tables[table_name("strategy_sum", block)] = sums
     return average_strategy(game, TableSet(tables))
+
+
+def some_locks(game, *, by_hand=False, bars=True):
+    """The game with rows locked here and there: free ones, whole ones, and such that never take their last action."""
+    generator, shares = np.random.default_rng(9), {}
+    for node in game.tree.decisions[::2].tolist():
+        actions, block = int(game.tree.arrays.count[node]), int(game.tree.arrays.block[node])
+        size = game.cards.reach.shape[1] if by_hand else int(game.buckets[block])
+        table = np.full((actions, size), -1.0)
+        whole, barred, _ = np.array_split(generator.permutation(size), 3)
+        table[:, whole] = generator.dirichlet(np.ones(actions), len(whole)).T
+        table[-1, barred[: len(barred) * bars]] = 0
+        shares[node] = table
+    return replace(game, tree=replace(game.tree, locks=Locks(shares, by_hand)))
 
 
 def play(game, a, b, **options):

@@ -12,6 +12,7 @@ import csv
 import io
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -88,6 +89,8 @@ class Effort:
 
 
 SAMPLED, BR, LOSSLESS = "external-sampling", "cfr-br", "lossless"
+BOARDS = {f"cfr-br-{trunk}": trunk for trunk in ("own", LOSSLESS)}
+"""CFR-BR on sampled boards, by what its opponents remember before the river."""
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
 histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
@@ -109,6 +112,18 @@ SIZES: Mapping[str, tuple[Sequence[Plan], Effort | None]] = {
             *(Plan(kind, k, SAMPLED, s, (10**7, 10**8)) for k in _GROWN for s in (0, 1) for kind in ("ochs", "recall")),
             *(Plan(kind, k, BR, 0, (5 * 10**6, 2 * 10**7)) for k in _GROWN for kind in ("ochs", "recall")),
             Plan(LOSSLESS, 0, SAMPLED, 0, (10**7, 10**8)),
+        ],
+        None,
+    ),
+    "boards": (
+        [
+            *(
+                Plan("ochs", k, name, s, (4 * 10**6, 12 * 10**6))
+                for name in BOARDS
+                for k in (10, 160)
+                for s in range(3)
+            ),
+            *(Plan("ochs", k, SAMPLED, s, (3 * 10**8,)) for k in (10, 160) for s in (0, 1)),
         ],
         None,
     ),
@@ -134,6 +149,7 @@ class Study:
         self._deck = {key: self._document[key] for key in ("ranks", "suits", "hole_cards", "board_cards")}
         self._trees: dict[tuple[str, int], tuple[Game, PublicTree]] = {}
         self._anchor: tuple[Game, Strategy] | None = None
+        self.seconds = 0.0  # of processor time that the policy under way has been trained for
 
     def recipe(self, features: str, buckets: int) -> Recipe:
         """Buckets of all later streets alike in number, as far as the streets have kinds of hands."""
@@ -159,17 +175,23 @@ class Study:
 
     def train(self, plan: Plan) -> Iterator[tuple[int, Strategy]]:
         """The average strategy at each point of a plan, with the nodes touched by then."""
-        solver = {"algorithm": plan.algorithm}
+        solver: dict[str, Any] = {"algorithm": plan.algorithm}
+        if plan.algorithm in BOARDS:
+            solver = {"algorithm": BR, "trunk": BOARDS[plan.algorithm], "seed": plan.seed}
         solver |= {"seed": plan.seed, "period_nodes": plan.points[-1] // 10} if plan.algorithm == SAMPLED else {}
         config = config_from({"game": self._document, "solver": solver}, plan.name)
         game, _ = self.game(plan.features, plan.buckets)
         algorithm = algorithm_of(algorithm_of(config).completed(game))
         tables = private_tables(algorithm.layout(game))
         worker, nodes, iterations = algorithm.solver(game, tables), 0, 0
+        worker.warm_up()
+        self.seconds = 0.0
         for point in plan.points:
+            began = time.process_time()
             while nodes < point:
                 run, touched = worker.run(nodes, point - nodes, _NO_LIMIT)
                 nodes, iterations = nodes + touched, iterations + run
+            self.seconds += time.process_time() - began
             yield nodes, algorithm.averages.strategy(game, tables, nodes, iterations)
 
     @property
@@ -433,8 +455,10 @@ def run(study: Study, out: Path, plans: Sequence[Plan], effort: Effort | None) -
             chips, half = study.measure(plan, strategy, effort, simpler=last)
             line = {"name": plan.name, "point": point, "nodes": nodes, "effort": asked, "chips": chips, "half": half}
             line |= {key: getattr(plan, key) for key in ("features", "buckets", "algorithm", "seed")}
+            line["seconds"] = study.seconds
             durable.append_line(out / POLICIES, json.dumps(line))
-            print(f"{plan.name} at {nodes:,} nodes: {chips['exact']:.4g} chips", file=sys.stderr, flush=True)
+            told = f"{plan.name} at {nodes:,} nodes, {study.seconds:.1f} s: {chips['exact']:.4g} chips"
+            print(told, file=sys.stderr, flush=True)
     return publish(out, read_done(out))
 
 
@@ -445,7 +469,8 @@ def main(out: Path, size: str) -> None:
     """Measures of strategies against their exact exploitability, as tables and pictures in OUT.
 
     small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
-    CFR-BR, of which only best responses are measured.
+    CFR-BR, of which only best responses are measured; boards: 16 of CFR-BR on sampled boards and of external sampling,
+    measured alike.
     """
     plans, effort = SIZES[size]
     try:

@@ -8,7 +8,7 @@ isomorphism algorithm", for the renamings.)  Lossless games number each board's 
 a given strategy it is enough that hand and renamed hand play alike, to the last bit, whatever their buckets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
@@ -102,9 +102,13 @@ def lossless(cards: ListedCards) -> ListedCards:
     return replace(cards, bucket=buckets, buckets=counts)
 
 
-def suits_merged(cards: ListedCards) -> ListedCards:
-    """`lossless`, whatever the buckets of `cards` are: alike is what a renaming of suits changes nothing of."""
-    return lossless(_blind(cards))
+def suits_merged(cards: ListedCards, besides: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
+    """`lossless`, whatever the buckets of `cards` are: alike is what a renaming of suits changes nothing of.
+
+    besides  [.., H] of hands, as locks have them, of which it may change nothing either
+    """
+    told = np.concatenate([cards.reach, *besides])
+    return replace(lossless(_blind(replace(cards, reach=told))), reach=cards.reach)
 
 
 def _blind(cards: ListedCards) -> ListedCards:

@@ -10,6 +10,8 @@ from mccfr.cli.options import abstraction_option, code_option, force_option, own
 from mccfr.cli.progress import reporter
 from storage.space import bytes_text
 
+MOST_FLOPS = 1_755
+
 if TYPE_CHECKING:
     from mccfr.experiments import Curve
 
@@ -66,28 +68,67 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 
 @click.command()
 @click.argument("directory", metavar="DIR-or-POLICY", type=path_type)
-@click.argument("out", metavar="OUT.html", type=path_type)
+@click.argument("out", metavar="OUT", type=path_type)
+@click.option("--spots", metavar="LINE", help="A line that ends on the flop, on one flop after another: r300c/.")
+@click.option("--flops", default=MOST_FLOPS, show_default=True, type=click.IntRange(1, MOST_FLOPS), help="How many.")
+@click.option("--run-outs", default=10, show_default=True, type=click.IntRange(2), help="Drawn on each flop, for EV.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 1024), help="Processes, for flops.")
+@click.option("--keep", type=path_type, help="A file of finished flops, to go on from.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
 @click.option("--boards", "board_count", default=6, show_default=True, type=click.IntRange(min=1), help="Of a street.")
 @click.option("--megabytes", default=6.0, show_default=True, type=click.FloatRange(min=0.01), help="Largest size.")
 @code_option
 @abstraction_option
-def report(directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, **options: Any) -> None:
-    """Write the strategy of a run or a policy as one HTML file that works offline.
+def report(
+    directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, spots: str | None, **options: Any
+) -> None:
+    """Write the strategy of a run or a policy as one HTML file that works offline; or a line on all flops, as tables.
 
     Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
     curve of a run's evaluations and facts. On later streets, --boards boards are in it, or those given by --board;
     of whole hold'em, the decisions before the flop and those on boards given. The most played decisions come first
     until --megabytes are full.
 
+    With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv or .parquet: frequencies, equity, EV and
+    EQR by flop, beside it by texture and by class of hands. Nothing is solved.
+
     Example: mccfr report runs/subgame subgame.html
     """
+    flops = {name: options.pop(name) for name in ("flops", "run_outs", "seed", "workers", "keep")}
+    if spots is not None:
+        _report_flops(directory, out, spots, **flops)
+        return
     from mccfr.report import write_report
 
     counts = write_report(directory, out, boards=boards, limit_bytes=int(megabytes * 1e6), **options)
     rest = "" if counts["complete"] else " (the most played; --megabytes makes room for more)"
     click.echo(f"wrote {out}: {counts['decisions']:,} decisions{rest}, {bytes_text(counts['bytes'])}", err=True)
+
+
+def _report_flops(path: Path, out: Path, line: str, workers: int, keep: Path | None, **options: Any) -> None:
+    from mccfr.evaluation.units import Effort
+    from mccfr.runs.results.flop_tables import report_flops, subset_errors, tables_of
+
+    with reporter() as told:
+
+        def progress(done: int, count: int) -> None:
+            told.phase(f"flop {done:,} of {count:,}", done / count)
+
+        found = report_flops(path, out, line, effort=Effort(workers, keep=keep), progress=progress, **options)
+    rows = tables_of(found)["textures"]
+    for row in rows:
+        played = ", ".join(f"{action} {row[action]:.1%}" for action in found.actions)
+        ev = f"EV {row['ev_oop']:.4g} / {row['ev_ip']:.4g} ± {row['ev_oop_within']:.2g}"
+        equity = f"equity {row['equity_oop']:.1%} / {row['equity_ip']:.1%}"
+        click.echo(f"{row['by']:>10} {row['texture']:16} {row['share']:6.1%}  {played}; {equity}; {ev}")
+    if len(found.flops.cards) == MOST_FLOPS:
+        for count, apart in subset_errors(found).items():
+            told_apart = (
+                f"EV {apart['ev']:.2g} chips, equity {apart['equity']:.2%}, frequencies {apart['frequency']:.2%}"
+            )
+            click.echo(f"{count} flops would be off by: {told_apart}")
 
 
 COMMANDS = (compare, report)

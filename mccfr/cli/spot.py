@@ -49,6 +49,7 @@ class Share(click.ParamType[float]):
 @click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
 @click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
 @click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
+@click.option("--lock", multiple=True, metavar="LINE=WHAT", help='What is played there, not learnt: "cr184=c 60%".')
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
@@ -74,6 +75,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     typed = {name: options.pop(name) for name in TYPED}
     game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
     others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    others["locks"] = _locks(options.pop("lock")) or None
     game |= {key: value for key, value in others.items() if value is not None}
     menu = _menu(options)
     with reporter() as report:
@@ -89,6 +91,17 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
         print_json(answer)
         return
     click.echo(_text(answer))
+
+
+def _locks(given: Sequence[str]) -> dict[str, str]:
+    """Locks by line; of one line together."""
+    found: dict[str, str] = {}
+    for text in given:
+        line, equals, what = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is no line, =, and what is played there, as in 'cr184=c 60%'")
+        found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
+    return found
 
 
 def _one_board(board: str | None, other: str | None) -> str | None:
@@ -123,6 +136,7 @@ def _text(answer: Mapping[str, Any]) -> str:
     lines = [
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
+        *([] if answer["unlocked_gain_chips"] is None else [_unlocked(answer)]),
         "",
         f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
@@ -138,6 +152,12 @@ def _text(answer: Mapping[str, Any]) -> str:
     for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
         lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
     return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
+
+
+def _unlocked(answer: Mapping[str, Any]) -> str:
+    gains = answer["unlocked_gain_chips"]
+    told = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
+    return f"if locked hands might answer too a best response would gain, in chips: {told}"
 
 
 def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:

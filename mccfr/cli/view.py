@@ -8,6 +8,7 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.options import abstraction_option, code_option, path_type
+from mccfr.cli.progress import reporter
 
 
 @click.command("view")
@@ -39,7 +40,10 @@ def view(target: Path, port: int, no_browser: bool, **options: Any) -> None:
 
             webbrowser.open(url)
 
-    serve(open_shelf(target, **options), port, ready=ready)
+    with reporter() as report:
+        report.phase(f"reading {target}")
+        shelf = open_shelf(target, **options)
+    serve(shelf, port, ready=ready)
 
 
 def _has_screen() -> bool:

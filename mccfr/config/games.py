@@ -1,6 +1,6 @@
 """The `[game]` table of each game, as frozen structs: one default for each key, in one place, here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 from mccfr.config.table import Check, Table
@@ -123,7 +123,13 @@ class Ranges(Table, frozen=True):
     ip: str | Sequence[float]
 
 
-class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
+class HoldemTable(GameConfig, frozen=True):
+    """What hold'em games with bets of a menu have in common."""
+
+    locks: Mapping[str, str] | None = None  # by line: what is played there and not learnt (mccfr/games/locks.py)
+
+
+class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     """A no-limit hold'em spot after the flop: board, ranges, pot, stacks; or a file in the LibratusEndgames format."""
 
     file_keys: ClassVar[tuple[str, ...]] = ("file",)
@@ -156,13 +162,19 @@ class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
         ]
 
 
-class HoldemGame(GameConfig, frozen=True, tag="holdem"):
+class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
     """Full heads-up no-limit hold'em: four streets, 52 cards; `[abstraction]` says which hands share a bucket."""
 
     stack: float = 20000.0  # chips of each player
     blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
     ante: float = 0.0  # of each player
     menu: Menu = Menu()
+
+
+class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
+    """Heads-up limit hold'em: four bets a street, small ones before and on the flop; on an `[abstraction]`."""
+
+    blinds: Sequence[float] = (5.0, 10.0)  # small (the button's) and big, which is the small bet
 
 
 class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
@@ -194,6 +206,7 @@ GAMES: dict[str, type[GameConfig]] = {
         ClairvoyanceGame,
         HoldemSubgame,
         HoldemGame,
+        LimitHoldemGame,
         FlopHoldemGame,
         OpenSpielGame,
     )

@@ -121,7 +121,17 @@ def _at_least(value: float | None, bound: int) -> bool:
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "self-consistency", "abstract")
+METHODS = (
+    AUTO,
+    "exact",
+    "head-to-head",
+    "sampled-br",
+    "lbr",
+    "trained-br",
+    "self-consistency",
+    "abstract",
+    "bounds",
+)
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 

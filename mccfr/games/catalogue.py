@@ -48,6 +48,7 @@ _CATALOGUE: dict[str, Entry] = {
     "clairvoyance": Entry("mccfr.games.poker:clairvoyance", {"streets": 2, "bet": 1.0, "probability": 0.2}),
     "holdem-subgame": Entry("mccfr.games.holdem_subgame:holdem_subgame", takes=("base",)),  # needs the user's file
     "holdem": Entry("mccfr.games.holdem:holdem", takes=("abstraction", "base")),  # needs one: see runs/hunl-quick.toml
+    "limit-holdem": Entry("mccfr.games.holdem:limit_holdem", takes=("abstraction", "base")),
     "flop-holdem": Entry("mccfr.games.holdem:flop_holdem", {}, takes=("abstraction", "base")),
     "openspiel": Entry("mccfr.games.openspiel:import_openspiel"),  # needs an optional package
 }

@@ -1,6 +1,7 @@
-"""Whole hold'em games: no-limit hold'em on a card abstraction, and limit hold'em that ends after the flop."""
+"""Whole hold'em games: no-limit and limit hold'em on a card abstraction, and hold'em that ends after the flop."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,18 @@ from abstraction.boards import preflop_classes
 from abstraction.buckets import Abstraction, is_abstraction
 from abstraction.recipe import LOSSLESS_BUCKETS, Recipe, load_recipe
 from mccfr.cards.deck import STREET_NAMES, WholeDeck
-from mccfr.config.games import FlopHoldemGame, HoldemGame
+from mccfr.config.games import FlopHoldemGame, HoldemGame, LimitHoldemGame
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
-from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
+from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
+from mccfr.games.locks import Buckets, read_locks
 from mccfr.games.real_rules import real_rules
+
+_UNBUCKETED = (
+    "game.name = {!r} needs an [abstraction]: path and recipe, as in runs/hunl-quick.toml; without one there would be "
+    "2,428,287,420 river hands at every decision"
+)
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
@@ -27,21 +34,28 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
     and where there is no abstraction: four streets without one have billions of infosets a decision.
     """
     if abstraction is None:
-        raise ValueError(
-            "game.name = 'holdem' needs an [abstraction]: path and recipe, as in runs/hunl-quick.toml; without one "
-            "there would be 2,428,287,420 river hands at every decision"
-        )
+        raise ValueError(_UNBUCKETED.format("holdem"))
     _check_chips({"stack": (config.stack,), "blinds": config.blinds}, {"ante": (config.ante,)})
     rules = holdem_rules(config.stack, config.blinds, config.ante, config.menu)
-    deck = _deck((0, 3, 1, 1), abstraction, base)
+    deck, tree = _deck((0, 3, 1, 1), abstraction, base), build_tree(rules)
     return Game(
         "holdem",
-        build_tree(rules),
+        replace(tree, locks=read_locks(config.locks or {}, tree, Buckets(deck))),
         deck,
         big_blind_chips=float(config.blinds[1]),
         pot_chips=float(sum(rules.put_in)),
         real_rules=real_rules(config),
     )
+
+
+def limit_holdem(config: LimitHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
+    """Heads-up limit hold'em on the buckets of `abstraction`.  Raises as `holdem`."""
+    if abstraction is None:
+        raise ValueError(_UNBUCKETED.format(config.__struct_config__.tag))
+    _check_chips({"blinds": config.blinds}, {})
+    rules, deck = limit_holdem_rules(config.blinds), _deck((0, 3, 1, 1), abstraction, base)
+    tree, pot = build_tree(rules), float(sum(rules.put_in))
+    return Game("limit-holdem", tree, deck, big_blind_chips=float(config.blinds[1]), pot_chips=pot)
 
 
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:

@@ -8,6 +8,8 @@ from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
 
 BIG_BLIND, BUTTON = 0, 1
+_MOST_BETS, _LATE_STREET = 4, 2
+"""Of limit hold'em: bets on a street, and the first street of large ones."""
 
 
 def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu) -> BettingRules:
@@ -41,6 +43,21 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     )
     check_opening(menu, rules)
     return rules
+
+
+def limit_holdem_rules(blinds: Sequence[float]) -> BettingRules:
+    """Heads-up limit hold'em: bets of the big blind before and on the flop, of two after it; four bets a street.
+
+    Before the flop the big blind is the first of the four.  Stacks are never short.  (The rules of the ACPC, and of
+    Johanson et al. 2011, "Accelerating best response calculation in large extensive games", at blinds of 5 and 10.)
+    """
+
+    def targets(state: BettingState) -> Sequence[float]:
+        size = blinds[1] * (1 if state.street < _LATE_STREET else 2)
+        return [state.to_call + size] if state.bets < _MOST_BETS - (state.street == 0) else []
+
+    first = (BUTTON, BIG_BLIND, BIG_BLIND, BIG_BLIND)
+    return BettingRules((blinds[1], blinds[0]), first, targets, minimum_bet=blinds[1], board_cards=(0, 3, 1, 1))
 
 
 def flop_holdem_rules(

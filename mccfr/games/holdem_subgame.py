@@ -1,6 +1,7 @@
 """No-limit hold'em spots, typed or from files: flop, turn and river, every combination a hand of its own."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
+from mccfr.games.locks import Combinations, read_locks
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
 _RIVER = 3
@@ -23,14 +25,14 @@ SPOT_BIG_BLIND = 1.0
 """Chips: the least bet of a spot that says no other, so that every size is played as it is written."""
 
 
-def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
+def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
     """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
     lossless: every (board, hand) that its owner reaches is a bucket of its own; those of a typed spot that differ by a
-    renaming of suits which changes neither board nor ranges are one.  Bets of a spot are whole chips where its pot and
-    stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
-    bet size that makes no endgame.
+    renaming of suits which changes neither board nor ranges are one, if `merge_suits`.  Bets of a spot are whole chips
+    where its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range,
+    stack or bet size that makes no endgame.
     """
     spot = config.file is None
     endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
@@ -51,11 +53,13 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         put_in_before=half,
         **line_edits(config.menu),
     )
+    tree = build_tree(rules)
+    tree = replace(tree, locks=read_locks(config.locks or {}, tree, Combinations()))
     cards = endgame_cards(endgame.board, endgame.reach, streets)
     return Game(
         "holdem-subgame",
-        build_tree(rules),
-        suits_merged(cards) if spot else cards,
+        tree,
+        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot and merge_suits else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
         rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,

@@ -46,6 +46,8 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
     if abstraction is not None and not game.cards.shared_bytes:
         from mccfr.games.bucketed import bucketed
 
+        if game.tree.locks is not None:
+            raise ValueError("game.locks are of hands, which share rows with [abstraction]: leave one of the two out")
         game = bucketed(game, Abstraction(base / abstraction.path))
     return game
 
@@ -66,6 +68,8 @@ def form_for(game: Game, config: Config) -> Game:
             f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "
             f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
         )
+    if game.tree.locks is not None and not algorithm.traits.takes_locks:
+        raise ValueError(f"solver.algorithm = {algorithm.name!r} keeps no game.locks: take 'cfr', or leave them out")
     if algorithm.traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 

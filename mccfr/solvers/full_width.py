@@ -131,6 +131,7 @@ class FullWidth(Algorithm):
             over_histories=over_histories,
             one_process=True,
             takes_rake=not over_histories,
+            takes_locks=not over_histories,
         )
 
     @property

@@ -89,6 +89,7 @@ class Traits:
     looks_hands_up       traversals need the bucket tables of whole hold'em
     counts_lost_updates  strategy sums of games with cards say how many updates workers have lost of each other's
     takes_rake           it pays each player apart, so that the two need not sum to nothing
+    takes_locks          rows that are locked do not learn
     """
 
     seeded: bool = True
@@ -99,6 +100,7 @@ class Traits:
     looks_hands_up: bool = True
     counts_lost_updates: bool = False
     takes_rake: bool = False
+    takes_locks: bool = False
 
     def processes(self, workers: int) -> int:
         """Processes that share a run's work; 0: this one."""

@@ -6,7 +6,7 @@ games keep chance and hidden moves in the tree and use bucket 0.  `PackedTree` i
 32-byte record for each decision node, terminals folded into their parent's record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -73,6 +73,19 @@ PackedTree = npt.NDArray[np.void]
 
 
 @dataclass(frozen=True)
+class Locks:
+    """Rows of a tree that do not learn.  K hands, or buckets of a node's block.
+
+    shares   by node: [actions, K] float64, the probability of each action; -1: free.  Of one of K either all are
+             given, or some, with 0
+    by_hand  whether K is hands, on every board
+    """
+
+    shares: Mapping[int, npt.NDArray[np.float64]]
+    by_hand: bool
+
+
+@dataclass(frozen=True)
 class CompiledTree:
     """A compiled tree with what people (not kernels) need to read it.
 
@@ -88,6 +101,7 @@ class CompiledTree:
     infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
     put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
     action_names: Sequence[str] | None = None  # [N] what people call what leads into the node, where labels are numbers
+    locks: Locks | None = None  # rows that do not learn
 
     @property
     def nodes(self) -> int:

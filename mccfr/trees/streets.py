@@ -33,6 +33,7 @@ class StreetTrees(NamedTuple):
     touched   [M] int8      nodes counted on entering; 0 for exits, which count as the root of their tree
     members   [S] int64     most members of a street tree, by street
     cells     [S] int64     most cells of one player in a street tree, by street
+    lock      [M] int32     first row of a decision in the table of locked rows; -1: all of it learns, as they are cut
     rake      [M] float64   chips that are taken of the pot at a fold or a showdown; 0 as they are cut
     """
 
@@ -50,6 +51,7 @@ class StreetTrees(NamedTuple):
     touched: npt.NDArray[np.int8]
     members: npt.NDArray[np.int64]
     cells: npt.NDArray[np.int64]
+    lock: npt.NDArray[np.int32]
     rake: npt.NDArray[np.float64]
 
 
@@ -141,5 +143,6 @@ def _pack(
         np.where(kind == AT_EXIT, 0, arrays.touched[node]).astype(np.int8),
         members,
         cells,
+        np.full(len(node), -1, np.int32),
         np.zeros(len(node)),
     )

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import answer, call, refusal
+from manifests import flip
 from refusals import refused
 
 from abstraction import build, features, report, stages
@@ -401,9 +402,7 @@ def test_a_damaged_bucket_file_exits_2(capsys, tmp_path):
     root = fabricated(tmp_path, STREETS)
     stage = open_checkpoint(checkpoint_path(root / "flop", 0))
     victim = stage.path / next(name for name in stage.files if "bucket/c" in name)
-    data = bytearray(victim.read_bytes())
-    data[len(data) // 2] ^= 4
-    victim.write_bytes(data)
+    flip(victim)
     assert "checksum" in refusal(capsys, "abstraction", "bucket", root, "--hand", "AsKd", "--board", "Qs7h2c")
     assert call(capsys, "abstraction", "bucket", root, "--hand", "AsKd")[0] == 0  # the preflop is as it was
 

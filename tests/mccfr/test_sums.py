@@ -16,6 +16,7 @@ from harness import LEDUC, Trainer, fixed_profile, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import mutant
+from same import assert_same_arrays
 
 from abstraction.kernels.jit import allocating_njit, njit, nogil_njit
 from mccfr import rounding
@@ -333,8 +334,7 @@ def test_sums_are_rounded_alike_however_a_run_is_cut(algorithm, general, kind):
     whole = Trainer(LEDUC, algorithm, **options).train(3_200)
     parts = Trainer(LEDUC, algorithm, batch=7 * group, **options)
     parts = parts.train(1_120).resume().train(1_120 + group).resume().train(3_200)
-    for name, table in whole.tables.items():
-        np.testing.assert_array_equal(table, parts.tables[name], err_msg=name)
+    assert_same_arrays(whole.tables, parts.tables)
     assert whole.tables["strategy_sum/street1/player1"].dtype == np.float32
 
 

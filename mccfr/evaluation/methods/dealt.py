@@ -21,6 +21,11 @@ def in_mbb(game: "Game", chips: float) -> float | None:
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
 
 
+def folding_mbb(game: "Game") -> float | None:
+    """What a strategy loses that always folds, where it may: its antes and blinds; None for other games."""
+    return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
+
+
 def exploitability_text(record: Record) -> str:
     """Exploitability in a few figures: as a share of the pot where that is asked for, else by the big blind if any."""
     if "exploitability_pot" in record:

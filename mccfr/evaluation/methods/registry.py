@@ -12,6 +12,7 @@ from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.methods.abstract import AbstractMethod
+from mccfr.evaluation.methods.bounds import BoundsMethod
 from mccfr.evaluation.methods.exact import ExactMethod
 from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
@@ -35,6 +36,7 @@ _METHODS: dict[str, Method] = {
         TrainedBestResponseMethod(),
         SelfConsistencyMethod(),
         AbstractMethod(),
+        BoundsMethod(),
     )
 }
 """In the order in which `auto` tries them."""

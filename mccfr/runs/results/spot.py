@@ -1,5 +1,6 @@
 """What a solved spot says: what each player does first, and what hands are worth, the pot included."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.public.best_response import hand_values
+from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import to_chips
 
@@ -49,6 +51,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "ev_chips": worth,
         "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
         "gain_chips": [round(gain, _DIGITS) for gain in gains],
+        "unlocked_gain_chips": _unlocked(game, found.strategy, threads),
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
         "iterations": found.counts["iterations"],
@@ -64,6 +67,14 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, _ratio(action[1], checked) + half)
     answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equity[1], ev[1], answered)
     return answer
+
+
+def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
+    """What each would gain by a best response if no hand were locked; None where none is."""
+    if game.tree.locks is None:
+        return None
+    gains = hand_values(replace(game, tree=replace(game.tree, locks=None)), strategy, threads)[2]
+    return [round(gain, _DIGITS) for gain in gains]
 
 
 def _labels(game: Game, node: int) -> list[str]:

@@ -51,7 +51,8 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
     """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
     scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
     scaled = public._replace(reach=public.reach * scale, joint_weight=public.joint_weight * float(scale.prod()))
-    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=_row_weight(scaled).astype(dtype))
+    locks = public.locks._replace(share=public.locks.share.astype(dtype))
+    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=_row_weight(scaled).astype(dtype), locks=locks)
 
 
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:

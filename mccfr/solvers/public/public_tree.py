@@ -17,7 +17,8 @@ from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
 from mccfr.solvers.public.terminals.values import RUN_OUTS
-from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
+from mccfr.trees.compiled import CompiledTree
+from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees, street_members, street_trees
 
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
 
@@ -37,6 +38,17 @@ class PublicBoards(NamedTuple):
     root: npt.NDArray[np.int64]
 
 
+class LockedRows(NamedTuple):
+    """Rows that do not learn, as kernels take them.  C actions of them, K hands or buckets.
+
+    share    [C, K] float  as of `Locks`, a decision's from row `StreetTrees.lock` on; in the walk's dtype
+    by_hand  bool          whether K is hands
+    """
+
+    share: npt.NDArray[np.floating]
+    by_hand: bool
+
+
 class PublicTree(NamedTuple):
     """Everything a walk needs besides strategies, as kernels take it.  H hands, K tasks.
 
@@ -51,6 +63,7 @@ class PublicTree(NamedTuple):
                                   among which all run-outs are done
     copies        boards that are walked, and for which others
     joint_weight  float           sum of reach·reach over disjoint hands: expected values are divided by it
+    locks         rows that do not learn
     """
 
     trees: StreetTrees
@@ -61,6 +74,7 @@ class PublicTree(NamedTuple):
     tasks: npt.NDArray[np.int64]
     copies: BoardCopies
     joint_weight: float
+    locks: LockedRows
 
     @property
     def streets(self) -> int:
@@ -83,11 +97,13 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
     trees, cards = street_trees(game.tree), game.cards.listed()
     if game.rake is not None:
         trees = trees._replace(rake=game.rake.of(2 * np.abs(trees.chips)))
+    trees, locks = _locked(trees, game.tree)
     weight = _board_weights(cards)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
-    copies = board_copies(cards, strategies)
+    # Locks may tell apart what plays alike.
+    copies = board_copies(cards, strategies if game.tree.locks is None else None)
     return PublicTree(
         trees,
         make_ranges(cards, copies.times > 0),
@@ -97,7 +113,27 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
         _tasks(trees, int(np.diff(child[0])[0])),
         copies,
         joint_weight(cards),
+        locks,
     )
+
+
+def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows]:
+    """Street trees that know their locked rows, and these; one table of shares for all nodes that have it."""
+    if tree.locks is None:
+        return trees, LockedRows(np.zeros((0, 1)), False)
+    lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
+    node_of = street_members(tree)
+    for member in np.flatnonzero(trees.kind == AT_DECISION).tolist():
+        table = tree.locks.shares.get(int(node_of[member]))
+        if table is None:
+            continue
+        if id(table) not in tables:
+            tables[id(table)] = first, table
+            first += len(table)
+        lock[member] = tables[id(table)][0]
+    widest = max(table.shape[1] for _, table in tables.values())
+    shares = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
+    return trees._replace(lock=lock), LockedRows(np.concatenate(shares), tree.locks.by_hand)
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:

@@ -27,6 +27,7 @@ import numpy as np
 from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, gain, regret_matching
+from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
 from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
@@ -109,30 +110,48 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 
 @inline_njit
-def _own_strategy(public, traversal, step, here, rows, scratch, place, reach):
-    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
+def _counted(public, player, board, rows, scratch, at):
+    """The reach by which the traverser's strategy, sigma[place ..], enters his average, once locked rows are held."""
+    place, own, lock = at
+    counted = scratch.own.reach[own]
+    if lock >= 0:
+        hold(public, player, board, lock, rows, scratch.sigma, place)
+        spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
+        seen(public, player, board, lock, rows, counted, spare)
+        counted = spare
+    return counted
+
+
+@inline_njit
+def _own_strategy(public, traversal, step, here, rows, scratch, at):
+    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average.
+
+    at  (place, row of his range, `StreetTrees.lock`)
+    """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
+    place, own, _ = at
+    reach = scratch.own.reach[own]
     if step is None:
         table, in_place = views.basis[street], traversal.in_place
         _fixed_strategy(ranges, traversal.player, in_place, board, table, rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
-        counted = reach
+        counted = _counted(public, traversal.player, board, rows, scratch, at)
         if public.row_weight.shape[1] > 0:
-            counted = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
-            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, reach, counted)
+            spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
+            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, counted, spare)
+            counted = spare
         strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
         add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
+        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+        counted = _counted(public, traversal.player, board, rows, scratch, at)
         for a in range(rows.actions):
-            row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
-            out = scratch.sigma[place + a]
+            sums, out = views.strategy_sum[street][rows.slot + a], scratch.sigma[place + a]
             for k in range(rows.count):
-                bucket = ranges.bucket[first + k]
-                out[k] = row[bucket]
-                sums[bucket] += times * reach[k] * row[bucket]
+                sums[ranges.bucket[first + k]] += times * counted[k] * out[k]
 
 
 @inline_njit
@@ -204,8 +223,8 @@ def descend(public, traversal, step, here, scratch):
         rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, in_place)
         if trees.player[base + m] == player:
             place = scratch.cell_first[street] + trees.cell[base + m]
-            reach = mine.reach[own]
-            _own_strategy(public, traversal, step, here, rows, scratch, place, reach)
+            reach, at = mine.reach[own], (place, own, trees.lock[base + m])
+            _own_strategy(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent
                 if step is not None or traversal.views.strategy_sum is not None:  # else nobody asks for his own range
@@ -219,6 +238,8 @@ def descend(public, traversal, step, here, scratch):
                     own_ranges += 1
         else:
             _opponent_strategy(public, traversal, step, here, rows, scratch, opponent_ranges)
+            if step is not None and trees.lock[base + m] >= 0:
+                hold(public, 1 - player, board, trees.lock[base + m], rows, theirs.reach, opponent_ranges)
             reach = theirs.reach[opponent]
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
@@ -322,9 +343,14 @@ def _decision(public, traversal, step, here, member, scratch):
         elif step is None:
             _take_best(values, child, actions, count, value)
             rows = _rows(public, player, base + member, board, False)
+            if trees.lock[base + member] >= 0:
+                respond_locked(public, player, board, trees.lock[base + member], rows, values, child, value)
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
+        if trees.lock[base + member] >= 0:
+            gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
+            level(public, player, board, trees.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
     if step is None and own:
         rows, reach = _rows(public, player, base + member, board, False), np.int64(scratch.own.row[top + member])

@@ -16,6 +16,7 @@ from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
+from mccfr.solvers.locked_tables import LockedCells, check_locks
 from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Discount, Schedule
@@ -84,6 +85,7 @@ class SampledAlgorithm(Algorithm):
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`."""
+        check_locks(game)
         return make_layout(
             game,
             regret_dtype=self.config.tables.regret_dtype,
@@ -100,8 +102,8 @@ class SampledAlgorithm(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Under `dcfr` worker 0 discounts all tables."""
-        return Traits(sweeps=self.schedule.sweeps)
+        """Under `dcfr` worker 0 discounts all tables; changes of strata, which are added up, know no locks."""
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None)
 
     def first_floor(self, total_nodes: int) -> float:
         """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
@@ -127,6 +129,7 @@ class SampledSolver(ABC):
     _config: SampledActionsConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
+    _floored = False  # whether regrets are kept above a floor
     _together = 1  # iterations of a group, of which none sees what another one learns
 
     def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
@@ -145,6 +148,8 @@ class SampledSolver(ABC):
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
         sweeps = self._schedule.sweeps and share.worker == 0
+        self._locked, self._locked_tables = LockedCells(game), tables
+        self._locked.write(tables)
         self._sweep = Sweep(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
         self.busy_seconds = 0.0  # spent in `run` by this object
         packed = can_pack(game.tree)
@@ -182,6 +187,8 @@ class SampledSolver(ABC):
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
             self.state.ends = self._sweep.run(self.state.ends, total_nodes)
+        if self._locked and (self._schedule.sweeps or self._floored):
+            self._locked.write(self._locked_tables)
         if not self._drawn[0] <= first < self._drawn[1]:
             self._draw(first)
         start = first - self._drawn[0]

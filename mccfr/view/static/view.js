@@ -5,6 +5,7 @@ const View = (() => {
   const { SUITS, bar, button, colours, drawnCard, drawnHand, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
   const ALL = -1, SOLVED = "solved", NONE = "";
+  const MIXED = 0.95;         // a hand mixes that does nothing more often
   const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
   const GADGETS = { maxmargin: "safe, largest margin", resolving: "safe, CFR-D", unsafe: "unsafe" };
@@ -19,6 +20,7 @@ const View = (() => {
   let solved = null;          // the spot solved again: what /api/solve says
   let chosen = ALL;           // cell of the grid whose hands are listed
   let shown = "strategy";     // or the position whose range is drawn
+  let sorted = { by: null, down: true };  // column that hands are sorted by; null: those that mix first, then by weight
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
   let picking = null;         // cards being chosen
   let typed = "";             // rank of a card being typed, until its suit follows
@@ -290,7 +292,9 @@ const View = (() => {
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
       const ev = own ? meanWorth(place) : null;
-      name.append(element("small", size + (one.ends ? " · ends the hand" : "") + (ev === null ? "" : " · EV of the range " + big(ev))));
+      const combos = own && spot.hands && game.square ? " · " + combosOf(place) + " combos" : "";
+      name.append(element("small", size + combos + (one.ends ? " · ends the hand" : "") +
+        (ev === null ? "" : " · EV of the range " + big(ev))));
       made.append(element("i", null, { class: colour[row] }), name);
       made.append(element("span", share(spot, place), { class: "share" }));
       if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
@@ -328,6 +332,12 @@ const View = (() => {
       if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
     });
     return weight > 0 ? sum / weight : null;
+  }
+  /* How many hands of the range do it. */
+  function combosOf(action) {
+    const reach = spot.hands.reach[spot.player];
+    const sum = spot.hands.probabilities.reduce((all, row, place) => all + row[action] * reach[place], 0);
+    return sum.toLocaleString("en", { maximumFractionDigits: 1 });
   }
   function drawNote() {
     const note = byId("note");
@@ -440,51 +450,93 @@ const View = (() => {
       setTimeout(() => { from.textContent = "Copy"; }, 1500);
     } catch { window.prompt("The range:", text); }
   }
+  /* Hands that are listed together before the flop, and else one by one. */
+  const merged = () => game.square && chosen === ALL && !streetCards(spot.street);
+  /* The columns of the list: what their heads say, what they sort by (larger first), and their cells. */
+  function columnsOf(player, pair) {
+    const hands = spot.hands, together_ = merged(), acts = player === spot.player;
+    const per = (name) => (place) => together_ ? spot.classes[name][player][hands.cells[place]] : hands[name][player][place];
+    const figure = (text, value, told = (found) => percent(found)) =>
+      ({ text, value, cell: (place) => element("td", told(value(place))) });
+    const found = [{ text: "hand", value: (place) => place,
+      cell: (place) => drawnHand(together_ ? game.grid.label[hands.cells[place]] : hands.names[place]) }];
+    if (acts) found.push({ text: pair ? pairNames()[0] : "", cell: (place) => drawnBar(spot, hands, place) });
+    if (acts && pair) {
+      found.push({ text: pairNames()[1], cell: (place) => drawnBar(pair, pair.hands, place) },
+        figure("apart", (place) => difference(hands.probabilities[place], pair.hands.probabilities[place])));
+    } else if (acts) {
+      found.push(...spot.actions.map((one, action) => ({ text: brief(one), cell: (place) => drawnAction(place, action),
+        value: (place) => hands.probabilities[place][action] })));
+    }
+    found.push(figure("share", per("shares"), (share_) => percent(share_, 2)));
+    if (!acts || !pair) found.push(figure("reach", per("reach")));
+    found.push(figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null),
+      figure("EV", (place) => worth && worth.hands ? worth.hands[player][place] : null, (won) => won === null ? "–" : big(won)));
+    return found;
+  }
+  /* Whether a hand does several things, so that a player has to know how often. */
+  const mixes = (place) => spot.hands.shares[spot.player][place] > 0 && Math.max(...spot.hands.probabilities[place]) < MIXED;
   function drawHands() {
-    const box = byId("hands"), hands = spot.hands, player = whose(), pair = compared();
+    const box = byId("hands"), hands = spot.hands, player = whose(), acts = player === spot.player;
+    const pair = acts ? compared() : null;
     byId("all").hidden = chosen === ALL || !game.square;
     byId("hands-title").textContent = chosen === ALL || !game.square ? "Hands" : game.grid.label[chosen];
     box.replaceChildren();
     if (!hands) return;
-    const acts = player === spot.player, two = acts && pair !== null;
-    const rows = hands.names.map((_, place) => place)
-      .filter((place) => chosen === ALL || !game.square || hands.cells[place] === chosen);
-    const apart = two ? hands.names.map((_, place) => difference(hands.probabilities[place], pair.hands.probabilities[place]))
-      : null;
-    const weight = (place) => hands.shares[player][place] * (shown === "difference" ? apart[place] : 1);
-    if (game.square || shown === "difference") rows.sort((one, another) => weight(another) - weight(one) || another - one);
-    const head = element("tr", null, {}, element("th", "hand"));
-    if (two) head.append(...pairNames().map((name) => titled(element("th", name), name)), element("th", "apart"));
-    else if (acts) head.append(element("th"), ...spot.actions.map((one) => element("th", brief(one))));
-    head.append(...["share", ...(two ? [] : ["reach"]), "equity", "EV"].map((text) => element("th", text)));
-    const body = element("tbody");
-    for (const place of rows) body.append(drawnRow(place, player, acts, two ? apart[place] : null));
+    const columns = columnsOf(player, pair), seen = new Set();
+    const rows = hands.names.map((_, place) => place).filter((place) => {
+      const cell = hands.cells[place], first = !merged() || !seen.has(cell);
+      seen.add(cell);
+      return first && (chosen === ALL || !game.square || cell === chosen);
+    });
+    const weigh = columns.find((one) => one.text === "share").value;
+    const apart = (place) => shown === "difference" ? difference(hands.probabilities[place], pair.hands.probabilities[place]) : 1;
+    const by = columns.find((one) => one.value && one.text === sorted.by);
+    if (by) rows.sort((one, another) => inOrder(by.value(one), by.value(another)) || another - one);
+    else if (game.square || shown === "difference") {
+      const weight = new Map(rows.map((place) => [place, weigh(place) * apart(place)]));
+      const mixed = (place) => Number(shown === "strategy" && acts && mixes(place));
+      rows.sort((one, another) => mixed(another) - mixed(one) || weight.get(another) - weight.get(one) || another - one);
+    }
+    const head = element("tr", null, {}, ...columns.map(drawnHead)), body = element("tbody");
+    for (const place of rows) {
+      body.append(element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" },
+        ...columns.map((one) => one.cell(place))));
+    }
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
   }
-  function drawnRow(place, player, acts, apart) {
-    const hands = spot.hands, row = element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" });
-    row.append(drawnHand(hands.names[place]));
-    if (acts) {
-      const shares = hands.probabilities[place], ev = worth && worth.actions ? worth.actions[place] : null;
-      const told = (one, action) => one.name + " " + percent(shares[action]) + (ev && ev[action] !== null
-        ? ", EV " + big(ev[action]) : "");
-      const drawn = element("td", null, {}, bar(shares, shared(spot.actions)));
-      drawn.title = (hands.trained[place] ? "" : "Training never came here with this hand: uniform. ") +
-        spot.actions.map(told).join("; ");
-      row.append(drawn);
-      if (apart !== null) {
-        const there = compared(), others = there.hands.probabilities[place];
-        const second = element("td", null, {}, bar(others, shared(there.actions)));
-        second.title = there.actions.map((one, action) => one.name + " " + percent(others[action])).join("; ");
-        row.append(second, element("td", percent(apart)));
-      } else row.append(...shares.map((share_, action) => titled(element("td", percent(share_)), told(spot.actions[action], action))));
-    }
-    const equity = equities && equities.equity ? equities.equity[player][place] : null;
-    const won = worth && worth.hands ? worth.hands[player][place] : null;
-    row.append(element("td", percent(hands.shares[player][place], 2)));
-    if (apart === null) row.append(element("td", percent(hands.reach[player][place])));
-    row.append(element("td", percent(equity)), element("td", won === null ? "–" : big(won)));
-    return row;
+  /* By the column that was chosen; what is not known comes last. */
+  function inOrder(one, another) {
+    if (one === null || another === null) return (one === null) - (another === null);
+    return sorted.down ? another - one : one - another;
+  }
+  function drawnHead(one) {
+    const made = titled(element("th"), one.text);
+    if (!one.value) { made.textContent = one.text; return made; }
+    if (one.text === sorted.by) made.setAttribute("aria-sort", sorted.down ? "descending" : "ascending");
+    made.append(button(one.text, "Sort by it; a third time: hands that mix first", () => {
+      sorted = one.text !== sorted.by ? { by: one.text, down: true } : { by: sorted.down ? one.text : null, down: false };
+      drawHands();
+    }));
+    return made;
+  }
+  /* EV of an action with a hand, in chips; null where it is not known. */
+  const evOf = (place, action) => worth && worth.actions ? worth.actions[place][action] : null;
+  function toldAction(place, action) {
+    const ev = evOf(place, action);
+    return spot.actions[action].name + " " + percent(spot.hands.probabilities[place][action]) + (ev === null ? "" : ", EV " + big(ev));
+  }
+  function drawnBar(from, hands, place) {
+    const made = element("td", null, {}, bar(hands.probabilities[place], shared(from.actions)));
+    made.title = from === spot ? (hands.trained[place] ? "" : "Training never came here with this hand: uniform. ") +
+      spot.actions.map((_, action) => toldAction(place, action)).join("; ")
+      : from.actions.map((one, action) => one.name + " " + percent(hands.probabilities[place][action])).join("; ");
+    return made;
+  }
+  function drawnAction(place, action) {
+    const ev = evOf(place, action), made = element("td", percent(spot.hands.probabilities[place][action]));
+    if (ev !== null) made.append(element("small", big(ev)));
+    return titled(made, toldAction(place, action));
   }
   function titled(made, title) { made.title = title; return made; }
 

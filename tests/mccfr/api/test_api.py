@@ -19,6 +19,7 @@ import pytest
 from commands import call, refusal
 from places import RUNS
 from refusals import refused
+from same import assert_same_arrays
 
 import mccfr
 from mccfr.config.games import GoofspielGame
@@ -65,8 +66,7 @@ def test_steps_change_nothing_for_any_algorithm(algorithm):
         cut.strategy()
     assert (cut.iterations, cut.nodes_touched) == (sum(counts), whole.nodes_touched)
     assert cut.tables.keys() == whole.tables.keys()
-    for name, table in whole.tables.items():
-        assert np.array_equal(table, cut.tables[name]), name
+    assert_same_arrays(whole.tables, cut.tables)
 
 
 def test_a_solver_learns_what_a_run_of_the_same_configuration_does(tmp_path):

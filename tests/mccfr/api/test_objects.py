@@ -9,6 +9,7 @@ import pytest
 from guests import guests_from
 from places import ROOT
 from policies import write_random
+from refusals import refused
 
 import mccfr
 from mccfr.config.games import GoofspielGame, LeducGame
@@ -64,8 +65,7 @@ def test_what_only_this_process_knows_will_do_for_a_solver_and_not_for_a_run():
     assert found.value_chips == solver.strategy().probability[0].min() and "worst" in found.method
     with pytest.raises(ValueError, match="a run needs it in a module of its own"):
         mccfr.solve({"game": {"name": cell}, "run": {"workers": 0}}, run="run", iterations=5)
-    with pytest.raises(ValueError, match="is not derived from"):
-        mccfr.evaluate(solver, dict)
+    refused("is not derived from", mccfr.evaluate, solver, dict)
 
 
 def text_of(html):
@@ -99,5 +99,4 @@ def test_a_frame_holds_the_rows_of_an_export(folder, monkeypatch):
     assert frame.columns.tolist() == rows.columns.tolist() and len(frame) == len(rows) > 100
     assert np.allclose(frame["probability"], rows["probability"]) and frame["line"].tolist() == rows["line"].tolist()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ValueError, match="needs pandas"):
-        policy.frame()
+    refused("needs pandas", policy.frame)

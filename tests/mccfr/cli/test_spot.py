@@ -188,3 +188,61 @@ def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
     game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 10, "effective_stack": 20}
     with pytest.raises(ValueError, match=r"fewer sizes in --bets .* narrower ranges .*solver\.dtype=int16"):
         start_spot(game, Asked("1p", "1p", 0.003, 0), Terms(Silent()))
+
+
+POLAR = [
+    "Ks8s8h3d2c",
+    *["--oop", "8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"],
+]
+"""Quads or nothing against aces: the bettor knows what he has, and the caller does not."""
+
+
+@pytest.mark.parametrize(("calls", "bets", "worth", "free"), [(30, 1.0, 85, 35), (60, 0.5, 80, 30)])
+def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets, worth, free):
+    """Who calls too seldom is bluffed always, who calls too often never; what better answers would gain is told."""
+    found = answer(capsys, *POLAR, "--lock", f"r150=c {calls}%", "--to", "0.02%")
+    assert found["actions"][1]["frequency"] == pytest.approx(bets, abs=0.01)
+    assert found["ev_chips"] == pytest.approx([worth, 100 - worth], abs=0.05)
+    assert found["gain_chips"][1] == pytest.approx(0, abs=0.02)
+    assert found["unlocked_gain_chips"] == pytest.approx([found["gain_chips"][0], free], abs=0.2)
+    checked = mccfr.evaluate(found["run"], "exact")
+    assert checked.best_response_chips[0] + 50 == pytest.approx(worth, abs=0.05)
+
+
+TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --raises 1p --workers 2 --to 20%"
+
+
+def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
+    """A share, ranges, and a pattern, on every board, in rows that nobody reaches as in others."""
+    locks = ["r180=c 25%; f 75%; r 0", "c=r270 QQ,AcTc:0.5; r180 AcTc:0.25", "oop:*/*=r 0"]
+    found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
+    policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))
+    calls = policy.query("r180")["hands"]
+    assert all(shares[:2] == pytest.approx([0.75, 0.25], abs=1e-4) for shares in calls.values())
+    after = policy.query("c")["hands"]
+    queens = [shares for hand, shares in after.items() if hand.count("Q") == 2]
+    assert queens and all(shares == [0, 0, 1] for shares in queens)
+    assert after["AcTc"] == pytest.approx([0.25, 0.25, 0.5], abs=1e-4)
+    assert len({round(shares[2], 2) for hand, shares in after.items() if "Q" not in hand}) > 2
+    for line in ("r180c/", "cr270c/"):
+        river = policy.query(line, board="QsJh2h7cAd")["hands"]
+        assert all(shares[0] == 1 for shares in river.values())
+
+
+@pytest.mark.parametrize(
+    ("lock", "sentence"),
+    [
+        ("r150", "'r150' is no line, =, and what is played there"),
+        ("r160=c 1", "character 1: 'r160' is not possible here"),
+        ("r150=r 1", "'r' is not possible there: f, c are"),
+        ("r150=c 60%; f 60%", "the shares of a hand sum to 1.2, more than 1"),
+        ("r150=c 60%; f 30%", "the shares of a hand sum to 0.9: leave out one action alone"),
+        ("r150=call", "'call' is no action (f, c, r, r300) and a share or a range of it"),
+        ("r150=c AX", "range item 'AX' is not known"),
+        ("oop:r150=c 1", "the other player acts there"),
+        ("bb:r150=c 1", "the position 'bb' is none: oop or ip or big_blind or button is"),
+        ("*/*=c 1", "no decision is there that has these actions"),
+    ],
+)
+def test_what_is_no_lock_is_refused(capsys, lock, sentence):
+    assert sentence in " ".join(ask(capsys, *POLAR, "--lock", lock, code=2).err.replace("│", " ").split())

@@ -9,7 +9,7 @@ import pytest
 from acpc import plan
 from commands import call, refusal
 from places import RUNS
-from sessions import go, make
+from sessions import make, trained
 
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
@@ -30,8 +30,7 @@ def closed_port():
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    made = make(tmp_path_factory.mktemp("run") / "run", {"algorithm": "cfr"}, "kuhn")
-    go(made, iterations=3)
+    made = trained(make(tmp_path_factory.mktemp("run") / "run", {"algorithm": "cfr"}, "kuhn"), iterations=3)
     return made.directory
 
 

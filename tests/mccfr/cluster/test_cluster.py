@@ -38,9 +38,10 @@ import msgspec
 import numpy as np
 import pytest
 from commands import answer, call, refusal
-from machines import LEDUC, SOLVER, newest, on_machines, stratified_run
+from machines import LEDUC, SOLVER, on_machines, stratified_run
+from manifests import flip
 from refusals import refused
-from sessions import Listener, assert_same, content, go, make
+from sessions import Listener, assert_same, content, go, make, newest, trained
 from stratified import LEDUC_12
 
 from mccfr.cluster import launch
@@ -71,17 +72,13 @@ PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run in this process, without machines."""
-    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=4_000)
-    go(run)
-    return run
+    return trained(stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=4_000))
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory):
     """A shorter one."""
-    run = stratified_run(tmp_path_factory.mktemp("cluster") / "short", iterations=500)
-    go(run)
-    return run
+    return trained(stratified_run(tmp_path_factory.mktemp("cluster") / "short", iterations=500))
 
 
 def test_one_digest_for_every_number_of_machines(tmp_path, whole):
@@ -168,9 +165,7 @@ def damage(run):
 
 def flip_a_bit(version):
     cells = max((path for path in version.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
-    data = bytearray(cells.read_bytes())
-    data[len(data) // 2] ^= 4
-    cells.write_bytes(data)
+    flip(cells)
 
 
 def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):

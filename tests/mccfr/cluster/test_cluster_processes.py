@@ -20,10 +20,10 @@ import time
 from pathlib import Path
 
 import pytest
-from machines import LEDUC, newest, on_machines, stratified_run
+from machines import LEDUC, on_machines, stratified_run
 from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, assert_same, go, make, new_run, wait_for
+from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
 from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.launch import local_launch, read_end

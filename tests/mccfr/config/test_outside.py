@@ -13,10 +13,11 @@ import sys
 
 import pytest
 from commands import answer, command, refusal
+from guests import forgetting
 from refusals import refused
 
 import mccfr
-from mccfr.config import made, outside
+from mccfr.config import outside
 from mccfr.config.file import config_from, load_config
 from mccfr.games.catalogue import build_game, catalogue
 from storage.manifest import write_manifest
@@ -47,14 +48,18 @@ CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nwo
 @pytest.fixture(autouse=True)
 def forgotten(tmp_path, monkeypatch):
     """Modules imported from the test's folder are forgotten after it."""
-    before, path = set(sys.modules), list(sys.path)
-    monkeypatch.setattr(outside, "_OBJECTS", {})
-    monkeypatch.setattr(made, "_MADE", {})
-    yield
+    path = list(sys.path)
+    with forgetting(tmp_path, monkeypatch):
+        yield
     sys.path[:] = path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
-            del sys.modules[name]
+
+
+def solved(folder, module, run="run"):
+    """A run of the game of a module beside its configuration."""
+    (folder / f"{module}.py").write_text(GAME)
+    (folder / "run.toml").write_text(CONFIG.format(module=module, workers=0))
+    assert command("solve", folder / "run.toml", "--run", folder / run) == 0
+    return folder / run
 
 
 def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_path):
@@ -160,11 +165,8 @@ def forget(module):
 
 def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
     """A module that leaves a mark where it is imported, on Python's own path, in every artefact that can name one."""
-    module, mark = tmp_path / "games_m.py", tmp_path / "mark"
-    module.write_text(GAME)
-    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_m", workers=0))
-    run, networks, policy = tmp_path / "runs/run", tmp_path / "networks", tmp_path / "policy"
-    assert command("solve", tmp_path / "run.toml", "--run", run) == 0
+    module, mark, run = tmp_path / "games_m.py", tmp_path / "mark", solved(tmp_path, "games_m", "runs/run")
+    networks, policy = tmp_path / "networks", tmp_path / "policy"
     assert command("export", run, policy) == 0
     deep = CONFIG.format(module="games_m", workers=0).partition("[solver]")[0] + DEEP
     (tmp_path / "deep.toml").write_text(deep)
@@ -192,9 +194,7 @@ def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_tol
 
 def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
     """The planted error: `verify` that opens runs as commands do that train them."""
-    (tmp_path / "games_i.py").write_text(GAME)
-    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_i", workers=0))
-    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    solved(tmp_path, "games_i")
     forget("games_i")
     assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
     monkeypatch.setattr("mccfr.runs.directory.verification.NO_CODE", "own")
@@ -212,10 +212,7 @@ def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
 
 def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     """A run whose manifest points into itself, and whose inputs would leave a mark when they run."""
-    (tmp_path / "games_v.py").write_text(GAME)
-    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_v", workers=0))
-    directory = tmp_path / "run"
-    assert command("solve", tmp_path / "run.toml", "--run", directory) == 0
+    directory = solved(tmp_path, "games_v")
     (tmp_path / "games_v.py").unlink()
     forget("games_v")
     sys.path.remove(str(tmp_path))
@@ -246,9 +243,7 @@ at_end = false
 
 
 def test_a_policy_needs_no_code_and_imports_none(tmp_path):
-    (tmp_path / "games_u.py").write_text(GAME)
-    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_u", workers=0))
-    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    solved(tmp_path, "games_u")
     assert command("export", tmp_path / "run", tmp_path / "policy") == 0
     (tmp_path / "games_u.py").write_text("raise SystemExit('imported')")
     sys.modules.pop("games_u")

@@ -12,6 +12,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from manifests import flip
 from policies import document, write_random
 from random_policy import policy
 from refusals import refused
@@ -159,9 +160,7 @@ def test_a_policy_carries_values(tmp_path):
         refused("it must be 0 or 1", found.values, 0, 2)
     assert found.meta["values"]["bound"] == "exact"
     name = "value_street1_player0.npy"
-    damaged = bytearray((out / name).read_bytes())
-    damaged[-1] ^= 1
-    (out / name).write_bytes(damaged)
+    flip(out / name, -1)
     assert name in verify_policy(out)[0]
     drawn = PolicyValues([StreetValues(0, 0, np.zeros(1), np.zeros((1, 1)))], boards=7).fields()
     assert (drawn["bound"], drawn["boards"]) == ("estimate", 7)

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT
 from refusals import refused
-from sessions import OUTCOME, go, make
+from sessions import OUTCOME, make, trained
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
@@ -199,8 +199,7 @@ SOLVERS = {
 @pytest.mark.parametrize("in_file", [False, True], ids=["in memory", "in a file"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, monkeypatch, name, in_file):
-    run = make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"})
-    go(run, iterations=300)
+    run = trained(make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"}), iterations=300)
     if in_file:
         monkeypatch.setattr(averages, "IN_MEMORY_BYTES", 0)
     target, game = open_target(Reference(run.directory)), run.build_game()

@@ -5,13 +5,27 @@ import json
 import msgspec
 import pytest
 from commands import answer, command, refusal
+from random_policy import policy
 from refusals import refused
+from small_games import game_of
+from strategies import random_strategy
 
 from mccfr.config import tables
 from mccfr.config.games import GoofspielGame
-from mccfr.evaluation.methods import BoardOptions, check_method, load_method, method_named, record_text, registry
+from mccfr.evaluation.methods import (
+    BoardOptions,
+    bounds,
+    check_method,
+    load_method,
+    measure,
+    method_named,
+    record_text,
+    registry,
+)
+from mccfr.evaluation.methods.dealt import folding_mbb
 from mccfr.evaluation.methods.registry import options_for
 from mccfr.games.catalogue import build_game
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory import records
 
 
@@ -106,3 +120,25 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
     assert command("evaluate", "--help") == 0
     printed = capsys.readouterr().out
     assert all(each.flag in printed for each in registry.options_of_all().values())
+
+
+def test_bounds_are_those_of_the_methods_and_the_largest_counts(monkeypatch):
+    own = game_of("leduc")
+    side = Profile(own, random_strategy(own, 1))
+    parts = [part for part in bounds._parts(own) if part[0].name != "trained-br"]
+    monkeypatch.setattr(bounds, "_parts", lambda game: parts)
+    record = measure("bounds", side)
+    each = [measure(method.name, side, **chosen)["exploitability_chips"] for method, chosen in parts]
+    assert [bound["exploitability_chips"] for bound in record["bounds"]] == each
+    assert record["exploitability_chips"] == max(each) and record["bound"] == "lower"
+    lines = registry.record_text(record, "1 s").splitlines()
+    assert len(lines) == len(each) + 1 and "the largest of 4: sampled-br from 0, 1 s" in lines[-1]
+    assert registry.method_for(own, "auto").name == "exact"
+
+
+def test_bounds_of_whole_holdem_share_a_time_and_always_folding_stands_beside():
+    own = policy().game
+    names = [(method.name, *chosen.values()) for method, chosen in bounds._parts(own)]
+    assert [name for name in names if name[0] == "lbr"] == [("lbr", each) for each in ("1", "2", "3", "4", "fcpa")]
+    assert names[5:] == [("sampled-br", "river"), ("sampled-br", "turn"), ("trained-br",)]
+    assert folding_mbb(own) == 750

@@ -16,6 +16,7 @@ import pytest
 from commands import command, refusal
 from harness import Trainer
 from refusals import refused
+from same import assert_same_arrays
 from strategies import random_strategy
 
 from mccfr.config.games import Menu, PokerGame
@@ -123,8 +124,7 @@ def test_the_policys_own_bets_change_nothing():
     side, own = Profile(game, random_strategy(game, 2)), with_menu(game, POT.menu)
     assert against_policy(own, game, 0) == (own.tree, {})
     plain, same = trained(side, game), trained(side, own)
-    for name, table in plain.arrays().items():
-        assert np.array_equal(table, same.arrays()[name])
+    assert_same_arrays(plain.arrays(), same.arrays())
 
 
 @cache

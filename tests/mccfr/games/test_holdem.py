@@ -93,6 +93,14 @@ def flop_trained(tmp_path_factory, slot_abstractions):
     return root
 
 
+def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, capsys):
+    config = write_config(tmp_path, slot_abstractions[0], game="limit-holdem", menu="", boards=4)
+    assert command("solve", config, "--run", tmp_path / "run", "--set", "run.nodes=100_000") == 0
+    found = answer(capsys, "query", tmp_path / "run", "r20r30r40", "--hand", "AsAh")
+    assert [action["action"] for action in found["actions"]] == ["f", "c"] and found["pot_chips"] == 70
+    assert answer(capsys, "evaluate", tmp_path / "run", "--hands", 100)["ci95_mbb"] is not None
+
+
 def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstractions):
     policy = Policy.open(trained / "policy")
     assert problems_of(trained / "policy") == problems_of(trained / "run") == []

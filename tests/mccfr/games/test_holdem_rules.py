@@ -2,6 +2,8 @@
 
 Shows:
 
+* Limit hold'em has the betting sequences and, with 9,000 buckets a street, the infosets of Johanson et al. 2013
+  (test_limit_holdem_has_the_sizes_of_its_papers)
 * 5-flop hold'em has the depths of table 1 of its paper (test_5_flop_holdem_has_the_depths_of_its_papers_table)
 """
 
@@ -16,7 +18,7 @@ from abstraction.cards import card_text
 from abstraction.evaluator import strengths
 from mccfr.config.games import Menu
 from mccfr.games.betting import build_tree, called, fold_value, may_call, raise_bounds, raised
-from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
+from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
 from mccfr.trees.compiled import TERMINAL
 
 BLINDS = (50, 100)
@@ -273,3 +275,12 @@ def test_equal_blinds_leave_nothing_to_fold_to():
     """The button checks, which is no limp, so that a menu without limps has it too."""
     tree = build_tree(holdem_rules(500, (100, 100), 0, Menu(first=(), later=(), limp=False)))
     assert labels(tree, 0) == ["c"]
+
+
+def test_limit_holdem_has_the_sizes_of_its_papers():
+    tree = build_tree(limit_holdem_rules((5, 10)))
+    decisions = np.bincount(tree.street[tree.decisions], minlength=4)
+    assert decisions.tolist() == [8, 70, 630, 5_670]
+    assert decisions @ [169, 9_000, 9_000, 9_000] == 57_331_352
+    assert max(tree.arrays.showdown) == 40 + 40 + 80 + 80
+    assert labels(tree, 0) == ["f", "c", "r20"] and tree.arrays.player[0] == 1

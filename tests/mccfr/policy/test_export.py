@@ -17,12 +17,13 @@ import numpy as np
 import pyspiel
 import pytest
 import zarr
+from manifests import flip
 from open_spiel.python.algorithms import exploitability
 from places import ROOT, RUNS
 from policies import document
 from pyarrow import parquet
 from refusals import refused
-from sessions import OUTCOME, go, make
+from sessions import OUTCOME, make, trained
 from small_games import BLINDS
 from strategies import random_strategy
 
@@ -298,9 +299,7 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
     write(tmp_path / "t", LeducGame(), uniform_strategy(game), "zarr", tables)
     name = "strategy_sum/street1/player0"
     chunk = tmp_path / "t" / name / "c" / "0" / "0"
-    data = bytearray(chunk.read_bytes())
-    data[len(data) // 2] ^= 4
-    chunk.write_bytes(data)
+    flip(chunk)
     with pytest.raises(ValueError, match="checksum"):
         zarr.open_group(tmp_path / "t", mode="r")[name][:]
 
@@ -334,8 +333,7 @@ def test_unknown_format_is_refused(tmp_path):
 )
 def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
     """Byte for byte what is written from the dense average."""
-    run = make(tmp_path / "run", solver)
-    go(run, iterations=300)
+    run = trained(make(tmp_path / "run", solver), iterations=300)
     game, checkpoint = run.build_game(), find_checkpoint(run, None)
     dense, table = checkpoint_average(game, run.config, checkpoint), document(run.config.game)
     for kind in ("csv", "parquet", "openspiel"):

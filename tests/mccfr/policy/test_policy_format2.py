@@ -16,6 +16,7 @@ import pytest
 from archives import unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from manifests import flip
 from places import RUNS
 from policies import sign, write_random
 from refusals import refused
@@ -184,12 +185,6 @@ def test_mapped_tables_answer_as_those_in_memory(deck_policy, slot_abstractions,
 
 
 # Row checksums --------------------------------------------------------------------------------------------------------
-
-
-def flip(path, place):
-    data = bytearray(path.read_bytes())
-    data[place] ^= 4
-    path.write_bytes(data)
 
 
 def look_up_all(policy):

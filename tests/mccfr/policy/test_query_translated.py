@@ -63,8 +63,7 @@ def test_a_size_is_of_no_use_where_nobody_may_raise():
         ("allin 3bb", "no raise is possible"),
         ("3b", "'3' is no action"),
     ):
-        with pytest.raises(ValueError, match=text):
-            query(policy(), line, hand="AsKd")
+        refused(text, query, policy(), line, hand="AsKd")
 
 
 def test_lines_that_are_not_legal_are_refused():

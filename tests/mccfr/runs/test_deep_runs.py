@@ -11,7 +11,7 @@ import json
 
 import pytest
 from commands import answer, call, command, refusal
-from sessions import assert_same, go, make
+from sessions import assert_same, go, make, trained
 
 from mccfr.report.averages import averages_section
 from mccfr.runs.directory.run import EVALUATIONS
@@ -85,8 +85,7 @@ def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, cap
     ],
 )
 def test_exports_that_a_run_of_tables_cannot_make_are_refused(tmp_path, capsys, options, told):
-    run = make(tmp_path / "run", {**SMALL, "fit": "table", "averages": ["sd", "network"]}, iterations=2)
-    go(run)
+    run = trained(make(tmp_path / "run", {**SMALL, "fit": "table", "averages": ["sd", "network"]}, iterations=2))
     assert told in refusal(capsys, "export", run.directory, tmp_path / "out", *options)
     assert not (tmp_path / "out").exists()
 
@@ -94,8 +93,7 @@ def test_exports_that_a_run_of_tables_cannot_make_are_refused(tmp_path, capsys, 
 def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
     """Of a run and of its networks as files; and the page of the run says how far its averages are apart."""
     solver = {**NETWORK, "traversals": 40, "averages": ["sd", "network"], "horizon": 2}
-    run = make(tmp_path / "run", solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=0)
-    go(run)
+    run = trained(make(tmp_path / "run", solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=0))
     assert command("export", run.directory, tmp_path / "shares", "--average", "network") == 0
     capsys.readouterr()
     meeting = ["--method", "head-to-head", "--boards", "40", "--json", "--against"]

@@ -9,7 +9,7 @@ import pytest
 from archives import unpack
 from commands import call, refusal
 from refusals import refused
-from sessions import go, make
+from sessions import go, make, trained
 
 import mccfr
 from mccfr.cli import cluster
@@ -146,8 +146,7 @@ def test_a_zarr_group_of_somebody_elses_is_not_ours_for_having_a_description():
 
 
 def test_a_policy_without_an_id_counts_as_anothers():
-    run = make(Path("one"), {"algorithm": "cfr"}, "kuhn")
-    go(run, iterations=3)
+    run = trained(make(Path("one"), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     export_run(run, run.build_game(), Path("policy"))
     meta = Path("policy/meta.json")
     document = json.loads(meta.read_text())

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from commands import call, refusal
 from refusals import refused
-from sessions import OUTCOME, go, make
+from sessions import OUTCOME, go, make, trained
 
 from mccfr.policy import Policy, verify_policy
 from mccfr.runs.directory.run import EVALUATIONS
@@ -25,8 +25,7 @@ from mccfr.tables.strategy import average_strategy
 
 
 def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
-    run = make(tmp_path / "run")
-    go(run, iterations=500)
+    run = trained(make(tmp_path / "run"), iterations=500)
     go(run, iterations=1500)
     game = run.build_game()
     newest = Policy.open(export_run(run, game, tmp_path / "p"))
@@ -57,8 +56,7 @@ def test_checkpoints_of_another_run_are_refused(tmp_path):
 def test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first(tmp_path, lost, last):
     """Between a checkpoint and its line of evaluations.jsonl lie minutes in large games."""
     points = {"at_iterations": [500], "keep": True, "every_checkpoint": False, "at_end": False}
-    run = make(tmp_path / "run", evaluation=points)
-    go(run, iterations=500)
+    run = trained(make(tmp_path / "run", evaluation=points), iterations=500)
     whole = list(run.backwards(EVALUATIONS))
     if lost:
         run.path(EVALUATIONS).unlink()

@@ -29,7 +29,7 @@ from commands import call
 from manifests import forge
 from places import ROOT
 from refusals import refused
-from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, wait_for
+from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, trained, wait_for
 
 from mccfr.config.file import config_from
 from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
@@ -91,8 +91,7 @@ def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
 )
 def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver, length):
     """Of the sums too, which are in float32 and rounded at random."""
-    whole = make(tmp_path / "whole", solver)
-    go(whole, iterations=length)
+    whole = trained(make(tmp_path / "whole", solver), iterations=length)
     parts = make(tmp_path / "parts", solver, evaluation={"at_nodes": [70_000], "at_iterations": [1, length // 2]})
     go(parts, iterations=length * 5 // 18, checkpoint_nodes=30_000)
     go(parts, nodes=60_001)
@@ -122,10 +121,8 @@ def test_a_run_of_format_version_1_goes_on_with_its_wide_sums(tmp_path, algorith
 
 
 def test_a_worker_process_does_what_the_run_does_in_process(tmp_path):
-    inline = make(tmp_path / "inline")
-    go(inline, iterations=5_000)
-    process = make(tmp_path / "process", workers=1)
-    go(process, nodes=50_000)
+    inline = trained(make(tmp_path / "inline"), iterations=5_000)
+    process = trained(make(tmp_path / "process", workers=1), nodes=50_000)
     go(process, workers=0, iterations=5_000)
     assert_same(inline, process)
 
@@ -229,8 +226,7 @@ def assert_plain(run, outcome, live):
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
 def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
     """As in containers: tables in anonymous memory, opened by the worker and by plain readers through /proc."""
-    whole = make(tmp_path / "whole", tables={"format": form})
-    go(whole, iterations=3_000)
+    whole = trained(make(tmp_path / "whole", tables={"format": form}), iterations=3_000)
     monkeypatch.setattr(space, "free_bytes", lambda *_: 2 << 20)
     run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
     reader = Reader(run)
@@ -256,8 +252,7 @@ def assert_stopped(tmp_path, run, code, errors):
     status = run_status(run)
     assert status["state"] == "stopped" and status["checkpoint"] and status["live_dir"] is None
     assert "mccfr resume" in errors
-    whole = make(tmp_path / "whole", evaluation=NO_EVALUATION)
-    go(whole, iterations=status["iterations"])
+    whole = trained(make(tmp_path / "whole", evaluation=NO_EVALUATION), iterations=status["iterations"])
     assert_same(whole, run)
 
 
@@ -325,8 +320,7 @@ def _kill_and_resume(tmp_path, kills, seed):
     go(run, workers=0, nodes=target)
     nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
     assert nodes == sorted(set(nodes))
-    whole = make(tmp_path / "whole", workers=0)
-    go(whole, nodes=target)
+    whole = trained(make(tmp_path / "whole", workers=0), nodes=target)
     assert_same(whole, run)
 
 
@@ -386,8 +380,7 @@ def test_records_of_lost_work_are_dropped(tmp_path):
 
 
 def test_keep_checkpoints_and_verify(tmp_path):
-    run = make(tmp_path / "run", keep_checkpoints=2)
-    go(run, nodes=200_000, checkpoint_nodes=30_000)
+    run = trained(make(tmp_path / "run", keep_checkpoints=2), nodes=200_000, checkpoint_nodes=30_000)
     kept = sorted(path.name for path in (run.directory / "checkpoints").iterdir())
     assert len(kept) == 2
     assert problems_of(run.directory) == []
@@ -431,8 +424,7 @@ def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
 
 
 def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
-    run = make(tmp_path / "run", iterations=10, workers=0)
-    go(run)
+    run = trained(make(tmp_path / "run", iterations=10, workers=0))
     for name in ("checkpoints", "config.toml", "manifest.json", "metrics.jsonl"):
         path = run.path(name)
         path.rename(tmp_path / name)
@@ -460,8 +452,7 @@ HOSTILE_STATES = {
 
 @pytest.mark.parametrize("name", HOSTILE_STATES)
 def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name):
-    run = make(tmp_path / "run", iterations=10, workers=0)
-    go(run)
+    run = trained(make(tmp_path / "run", iterations=10, workers=0))
     path = next((run.directory / "checkpoints").iterdir())
     assert problems_of(run.directory) == []
     state = json.loads((path / "state.json").read_bytes()) | HOSTILE_STATES[name]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sessions
 from commands import answer, call
-from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run
+from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained
 
 from mccfr.rng import new_stream, next_word
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
@@ -63,8 +63,7 @@ def test_words_are_counted_one_by_one():
 @pytest.mark.parametrize("discount", ["none", "linear", "initial"])
 def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
     solver = {"discount": discount, "period_nodes": 200_000}
-    run = make(tmp_path / "run", solver, tables={"sum_dtype": sum_dtype})
-    go(run, nodes=700_000)
+    run = trained(make(tmp_path / "run", solver, tables={"sum_dtype": sum_dtype}), nodes=700_000)
     go(run, nodes=2_000_000, workers=int((discount, sum_dtype) == ("linear", "auto")))  # there in another process
     if discount == "none":
         assert held_in_sums(run) == pytest.approx(counted_additions(run), rel=1e-7 if sum_dtype == "float64" else 1e-5)
@@ -78,8 +77,7 @@ def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
 
 
 def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
-    run = make(tmp_path / "run", tables=FLOAT64, workers=2)
-    go(run, nodes=10_000_000)
+    run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=10_000_000)
     made, held = counted_additions(run), held_in_sums(run)
     assert -1e-7 < 1 - held / made < 0.02
     lost = run.read(TRENDS)[-1]["lost_updates"]
@@ -102,8 +100,7 @@ def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeyp
         return measure(trends, TableSet({**tables, name: tables[name] * 0.85}), *more)
 
     monkeypatch.setattr(saving_module.Trends, "measure", robbed)
-    run = make(tmp_path / "run", tables=FLOAT64)
-    go(run, nodes=3_000_000)
+    run = trained(make(tmp_path / "run", tables=FLOAT64), nodes=3_000_000)
     lost = run.read(TRENDS)[-1]["lost_updates"]
     if street == 0:  # the first decisions of player 0, one of the two players
         assert lost["first_decisions"] > 0.01
@@ -118,8 +115,7 @@ def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeyp
     ids=["dcfr", "outcome", "pruning"],
 )
 def test_where_additions_cannot_be_counted_nothing_is_claimed(tmp_path, solver):
-    run = make(tmp_path / "run", solver)
-    go(run, iterations=500)
+    run = trained(make(tmp_path / "run", solver), iterations=500)
     assert run.read(TRENDS)[-1]["lost_updates"] is None
 
 
@@ -156,8 +152,7 @@ def change(game, before, now):
 
 
 def test_trends_are_those_of_the_tables(tmp_path):
-    run = make(tmp_path / "run")
-    go(run, iterations=30)
+    run = trained(make(tmp_path / "run"), iterations=30)
     game, before = run.build_game(), read_tables(find_checkpoint(run, None))
     go(run, iterations=400)  # the change is measured across sessions
     now = read_tables(find_checkpoint(run, None))
@@ -172,8 +167,7 @@ def test_trends_are_those_of_the_tables(tmp_path):
 
 def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
     monkeypatch.setattr("mccfr.runs.directory.trends._BLOCK_CELLS", 40)
-    run = make(tmp_path / "run")
-    go(run, iterations=50)
+    run = trained(make(tmp_path / "run"), iterations=50)
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
     table = tables[table_name("strategy_sum", 2)]
     straight, turned = block_totals(game, 2, table), block_totals(game, 2, np.asfortranarray(table))
@@ -183,16 +177,14 @@ def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
 
 
 def test_games_without_cards_have_trends_too(tmp_path):
-    run = make(tmp_path / "run", PLAIN, {"name": "goofspiel", "cards": 3})
-    go(run, iterations=20)
+    run = trained(make(tmp_path / "run", PLAIN, {"name": "goofspiel", "cards": 3}), iterations=20)
     line = run.read(TRENDS)[-1]
     assert line["lost_updates"] is None  # chance and hidden moves are in the tree
     assert all(0 <= share < 1 for share in line["never_reached_per_street"])
 
 
 def test_status_shows_the_trend(tmp_path, capsys):
-    run = make(tmp_path / "run")
-    go(run, iterations=500)
+    run = trained(make(tmp_path / "run"), iterations=500)
     go(run, iterations=2000)
     status = run_status(run)
     last = run.read(TRENDS)[-1]
@@ -214,8 +206,7 @@ def test_recent_speed_is_that_of_the_last_minutes():
 
 
 def test_trends_of_lost_work_are_dropped(tmp_path):
-    run = make(tmp_path / "run")
-    go(run, iterations=100)
+    run = trained(make(tmp_path / "run"), iterations=100)
     run.append(TRENDS, {"nodes_touched": 10**9})
     go(run, iterations=200)
     assert len(run.read(TRENDS)) == 2
@@ -261,16 +252,14 @@ def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeyp
 
 
 def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_path, monkeypatch):
-    whole = make(tmp_path / "whole")
-    go(whole, iterations=3000)
+    whole = trained(make(tmp_path / "whole"), iterations=3000)
     monkeypatch.setattr(run_module, "available_memory_bytes", lambda: 1000)
 
     def never(*_):
         raise AssertionError("a copy was taken")
 
     monkeypatch.setattr(Snapshot, "take", never)
-    run = make(tmp_path / "run", workers=1)
-    go(run, iterations=3000, checkpoint_nodes=20_000)
+    run = trained(make(tmp_path / "run", workers=1), iterations=3000, checkpoint_nodes=20_000)
     assert len(run.read(TRENDS)) > 3
     assert_same_tables(whole, run)
 
@@ -293,18 +282,15 @@ def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, mo
             ticks.append(progress.nodes)
 
     monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
-    run = make(tmp_path / "run", workers=1)
-    go(run, Ticks(), seconds=1.0, checkpoint_seconds=0.3)
+    go(make(tmp_path / "run", workers=1), Ticks(), seconds=1.0, checkpoint_seconds=0.3)
     at_end = ticks[finished[0] - 10 : finished[0]]
     assert len(set(at_end)) == 1  # the workers rest long before the commit is done
 
 
 def test_raw_checkpoints_and_hdf5_go_on_as_well(tmp_path):
-    whole = make(tmp_path / "whole")
-    go(whole, iterations=1000)
+    whole = trained(make(tmp_path / "whole"), iterations=1000)
     for form in ("zarr", "hdf5"):
-        run = make(tmp_path / form, tables={"format": form, "checkpoint_compression": "none"})
-        go(run, iterations=400)
+        run = trained(make(tmp_path / form, tables={"format": form, "checkpoint_compression": "none"}), iterations=400)
         go(run, iterations=1000)
         assert problems_of(run.directory) == []
         assert_same_tables(whole, run)
@@ -313,8 +299,7 @@ def test_raw_checkpoints_and_hdf5_go_on_as_well(tmp_path):
 def test_an_evaluation_without_memory_is_left_out_and_told(tmp_path, monkeypatch):
     listener = Listener()
     monkeypatch.setattr(saving_module, "available_memory_bytes", lambda: 1000)
-    run = make(tmp_path / "run", evaluation={"at_end": True})
-    go(run, listener, iterations=100)
+    run = trained(make(tmp_path / "run", evaluation={"at_end": True}), listener, iterations=100)
     assert run.read(EVALUATIONS) == []
     assert any("no evaluation" in text and "1,000 bytes" in text for text in listener.told)
 

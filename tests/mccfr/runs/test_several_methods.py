@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from commands import call
 from refusals import refused
-from sessions import go, make
+from sessions import make, trained
 
 from mccfr.cli import cli
 from mccfr.cli.progress import evaluation_text
@@ -38,8 +38,7 @@ POINTS = {
 
 
 def test_each_method_writes_its_line_at_every_point(tmp_path):
-    run = make(tmp_path / "run", evaluation=POINTS)
-    go(run, iterations=200)
+    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
     records = run.read(EVALUATIONS)
     assert [record["method"] for record in records] == POINTS["methods"] * 2
     assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
@@ -65,8 +64,7 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
 
 
 def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tmp_path):
-    run = make(tmp_path / "run", evaluation=POINTS)
-    go(run, iterations=200)
+    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
     records = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
     expected = min(records, key=lambda record: record["exploitability_chips"])["checkpoint"]
     assert best_checkpoint(run, "exact") == expected
@@ -109,8 +107,7 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_bes
 
 
 def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):
-    run = make(tmp_path / "run", evaluation=POINTS)
-    go(run, iterations=200)
+    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
     first, last = (record for record in run.read(EVALUATIONS) if record["method"] == "lbr")
     assert first["checkpoint"] < last["checkpoint"]
     lines = [{**first, "exploitability_chips": -5.0}, {**last, "exploitability_chips": 1.0}]
@@ -148,8 +145,7 @@ def test_a_bound_that_has_risen_is_said_with_what_is_sure():
 def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
     points = POINTS | {"methods": ["sampled-br"], "budget_seconds": 30, "at_iterations": [100]}
     points.pop("boards")
-    run = make(tmp_path / "run", evaluation=points)
-    go(run, iterations=100)
+    run = trained(make(tmp_path / "run", evaluation=points), iterations=100)
     (record,) = run.read(EVALUATIONS)
     assert record["boards"] == 6, "as many as there are"
 

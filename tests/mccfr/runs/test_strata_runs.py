@@ -19,8 +19,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import call
+from machines import SOLVER, stratified_run
 from refusals import refused
-from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
+from sessions import assert_same, content, go, make, new_run, newest, trained, wait_for
 from stratified import LEDUC_12, long_game
 
 from mccfr.runs.directory.identity import check_same_run
@@ -28,8 +29,6 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import session as run_module
 from storage import checkpoint as checkpoints
-
-SOLVER = {"period_nodes": 100_000, "seed": 5}
 
 
 def digest(run):
@@ -39,16 +38,10 @@ def digest(run):
     return found.hexdigest()
 
 
-def stratified_run(path, **settings):
-    return make(path, SOLVER, LEDUC_12, evaluation=NO_EVALUATION, strata=4, **settings)
-
-
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run in this process, one session."""
-    run = stratified_run(tmp_path_factory.mktemp("strata") / "whole", iterations=20_000)
-    go(run)
-    return run
+    return trained(stratified_run(tmp_path_factory.mktemp("strata") / "whole", iterations=20_000))
 
 
 def checkpoints_state(run):
@@ -112,10 +105,6 @@ def test_one_digest_after_twenty_kills_at_random_moments(tmp_path, slot_abstract
         assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
     go(run, workers=2)
     assert_same(run, whole)
-
-
-def newest(run):
-    return max(checkpoints.list_checkpoints(run.path("checkpoints")), default=0)
 
 
 def has_gone_on(run, saved, process):

@@ -20,7 +20,7 @@ import sessions
 from commands import call, command
 from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, assert_same_tables, go, wait_for
+from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
 
 from mccfr.cli.progress import PlainReporter
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
@@ -209,8 +209,7 @@ def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resu
     assert ended.status == 1 and ended.seconds < 20 and "is dropped" in ended.err
     state = find_checkpoint(run, None).state
     assert [find_checkpoint(run, None).number] == numbers
-    whole = make(tmp_path / "whole", workers=0)
-    go(whole, iterations=state["iterations"])
+    whole = trained(make(tmp_path / "whole", workers=0), iterations=state["iterations"])
     assert_same_tables(whole, run)
 
 
@@ -388,6 +387,5 @@ def test_any_step_of_a_commit_may_fail_and_nothing_that_was_said_is_lost(tmp_pat
     entries = [json.loads(line) for line in run.path("journal.jsonl").read_text().splitlines()]
     numbers = [entry["checkpoint"] for entry in entries if "manifest" in entry]
     assert numbers == sorted(set(numbers)) and numbers[-1] == outcome.checkpoint
-    whole = make(tmp_path / "whole", workers=0)
-    go(whole, iterations=outcome.totals.iterations)
+    whole = trained(make(tmp_path / "whole", workers=0), iterations=outcome.totals.iterations)
     assert_same_tables(whole, run)

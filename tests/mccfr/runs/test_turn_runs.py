@@ -25,8 +25,9 @@ import msgspec
 import numpy as np
 import pytest
 from commands import call
+from manifests import flip
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wait_for
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, newest, wait_for
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
@@ -51,10 +52,6 @@ SMALL = "80kB"  # two of four blocks
 def turned(path, resident=SMALL, solver=SOLVER, **settings):
     settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, **settings}
     return make(path, solver, LEDUC_12, tables={"resident": resident}, evaluation=NO_EVALUATION, **settings)
-
-
-def newest(run):
-    return max(checkpoints.list_checkpoints(run.path("checkpoints")), default=0)
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +134,7 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
         for back in (0, 1)
     )
     cells = next(file for file in sorted((copied.directory / min(last - before)).rglob("c/*/*")))
-    data = bytearray(cells.read_bytes())
-    data[len(data) // 2] ^= 4
-    cells.write_bytes(data)
+    flip(cells)
     half = copied.path("blocks") / "0001" / ".tmp-000099-0123abcd"
     half.mkdir()
     (half / "state.json").write_text("{")

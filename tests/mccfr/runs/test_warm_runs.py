@@ -8,11 +8,11 @@ Shows:
 
 import shutil
 
-import numpy as np
 import pytest
 from commands import refusal
 from refusals import refused
-from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
+from same import assert_same_arrays
+from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make, trained
 
 import mccfr
 from mccfr.config.file import config_from
@@ -48,8 +48,7 @@ def test_a_run_stopped_and_one_in_a_piece_have_the_same_bits(policy, tmp_path):
     go(stopped, iterations=1500)
     assert_same(whole, stopped)
     check_same_run(stopped, whole.config, whole.directory)
-    cold = make(tmp_path / "cold", EXTERNAL, LEDUC, evaluation=NO_EVALUATION)
-    go(cold, iterations=1500)
+    cold = trained(make(tmp_path / "cold", EXTERNAL, LEDUC, evaluation=NO_EVALUATION), iterations=1500)
     assert cold.manifest["identity"] != whole.manifest["identity"] == stopped.manifest["identity"]
     assert any((table != content(cold)[0][name]).any() for name, table in content(whole)[0].items())
 
@@ -59,8 +58,7 @@ def test_in_this_process_it_is_the_same(policy, tmp_path):
     go(run, iterations=500)
     solver = mccfr.solver(mccfr.game(**LEDUC), **EXTERNAL, warm_start=str(policy))
     solver.run(iterations=500)
-    for name, table in content(run)[0].items():
-        np.testing.assert_array_equal(solver.tables[name], table, err_msg=name)
+    assert_same_arrays(content(run)[0], solver.tables)
 
 
 def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(policy, tmp_path):

@@ -9,6 +9,7 @@ Shows:
 import numpy as np
 import pytest
 from refusals import refused
+from same import assert_same_arrays
 from toys import own_dcfr, positive_part
 
 import mccfr
@@ -69,8 +70,7 @@ def test_threads_change_nothing():
     one, two = (mccfr.solver(mccfr.game("leduc"), "cfr", variant="toys:own_dcfr", threads=n) for n in (1, 2))
     for solver in (one, two):
         solver.run(iterations=5)
-    for name, table in one.tables.items():
-        assert np.array_equal(table, two.tables[name])
+    assert_same_arrays(one.tables, two.tables)
 
 
 def test_parts_beside_a_variant_of_ones_own_override_it():

@@ -186,6 +186,42 @@ def test_one_interrupt_is_heard(tmp_path):
 needs_browser = pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
 
 
+ROWS = "[...document.querySelectorAll('#hands tbody tr')].map((row) => [...row.cells].map((one) => one.innerText))"
+
+
+def compare_with(page, which):
+    choice = "document.getElementById('beside')"
+    page[f"{choice}.value = '{which}', {choice}.dispatchEvent(new Event('change'))"]
+    page.wait(f"document.getElementById('panel-beside').hidden === {str(not which).lower()}")
+
+
+def check_the_list_of_hands(page, there, worth):
+    """By itself hands that mix come first, then by weight; each column sorts; actions have frequency, combos and EV."""
+    compare_with(page, "")
+    page.press("a")
+    page.wait("!!document.querySelector('#hands td small')")
+    hands, player = there["hands"], there["player"]
+    mixed = [max(row) < 0.95 for row in hands["probabilities"]]
+    order = sorted(range(len(mixed)), key=lambda k: (not mixed[k], -hands["shares"][player][k], -k))
+    suits = str.maketrans("♣♦♥♠", "cdhs")
+    assert [row[0].translate(suits) for row in page[ROWS][:40]] == [hands["names"][k] for k in order[:40]]
+    first = order[0]
+    for action, one in enumerate(there["actions"]):
+        share, value = hands["probabilities"][first][action], worth["actions"][first][action]
+        assert page[ROWS][0][2 + action] == f"{100 * share:.1f} %\n{value / 100 + 0:.2f}"
+        combos = sum(p[action] * r for p, r in zip(hands["probabilities"], hands["reach"][player], strict=True))
+        told = page[f"document.querySelector('[data-action={one['action']}]').innerText"]
+        assert f"· {combos:,.1f}".removesuffix(".0") in told and "combos" in told
+    head = "[...document.querySelectorAll('#hands th button')].find((one) => one.textContent === 'equity')"
+    for sign in (-1, 1):
+        page[f"{head}.click()"]
+        found = [float(row[-2].removesuffix(" %")) for row in page[ROWS] if row[-2] != "–"]
+        assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
+    page[f"{head}.click()"]
+    assert page[ROWS][0][0].translate(suits) == hands["names"][first]
+    compare_with(page, "1")
+
+
 @needs_browser
 def test_the_page_in_a_browser(holdem, tmp_path):
     """Grid, line, links, back and forward, board picker, keys, both themes; nothing is asked for elsewhere."""
@@ -203,6 +239,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["document.querySelectorAll('#grid .cell').length"] == 169
         assert page["document.querySelectorAll('#grid .cell .fill').length"] == 169
         assert "from the flop on" in page["document.getElementById('solve-state').textContent"]
+        page.wait("document.querySelectorAll('#hands tbody tr').length === 169")  # before the flop: classes
         page["document.querySelector('[data-action=r200]').click()"]
         at("#line=r200")
         page.press("c")  # the call: three cards are to be chosen
@@ -271,6 +308,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         mean = sum(share * value for share, value in held) / sum(share for share, _ in held) / 100
         assert f"EV of the range {mean:.2f}" in page["document.querySelector('[data-action=c]').innerText"]
         assert page["document.getElementById('name-beside').textContent"] == f"beside {EVIL}"
+        check_the_list_of_hands(page, there, worth)
         assert page["document.querySelectorAll('#grid-beside .cell').length"] == 169
         page["[...document.querySelectorAll('#views button')][1].click()"]
         assert "half the sum of differences of probabilities" in page["document.getElementById('legend').textContent"]

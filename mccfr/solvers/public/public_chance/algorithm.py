@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mccfr.config.solvers import PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.locked_tables import LockedCells, check_locks
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -38,7 +39,7 @@ class PublicChance(Algorithm):
     @property
     def traits(self) -> Traits:
         """Under `dcfr` worker 0 discounts all tables."""
-        return Traits(sweeps=self.schedule.sweeps)
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
 
     @property
     def schedule(self) -> Schedule:
@@ -58,6 +59,7 @@ class PublicChance(Algorithm):
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )
+        check_locks(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
         specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
@@ -93,7 +95,10 @@ class PublicChanceSolver:
     """Runs iterations of a sampler that begins with `known_state`, on tables, which are changed in place."""
 
     def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
-        self.state, self._sampler = share.state, sampler
+        self.state, self._sampler, options = share.state, sampler, sampler.options
+        self._locked = LockedCells(sampler.game)
+        self._locked.write(sampler.tables)
+        self._moves_locked = options.schedule.sweeps or options.plus
         self.busy_seconds = 0.0
         self._batch = 1
         self._batch_nodes = batch_nodes(sampler.options.schedule, share.workers)
@@ -105,6 +110,8 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes); see `Solver.run`."""
         began = time.perf_counter()
+        if self._locked and self._moves_locked:
+            self._locked.write(self._sampler.tables)
         limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
         iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
         seconds = time.perf_counter() - began

@@ -1,5 +1,6 @@
 """External-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
 
+from dataclasses import replace
 from math import inf
 
 from mccfr.config.solvers import ExternalSamplingConfig
@@ -19,6 +20,7 @@ class ExternalSolver(SampledSolver):
         nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         self._kernel = external_sampling_packed if packed else external_sampling_general
         new_scratch = new_packed_worklist if packed else new_worklist
+        self._floored = self._config.negative_regret_pruning
         self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
@@ -55,5 +57,6 @@ class ExternalSampling(SampledAlgorithm):
         """Lost updates show in sums that neither fade nor miss what was skipped."""
         solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
-        whole = not solver.negative_regret_pruning and solver.warm_start is None and not sweeps
-        return Traits(sweeps=sweeps, counts_lost_updates=whole)
+        locks = getattr(self.config.game, "locks", None)  # whose sums are no sums
+        whole = not (solver.negative_regret_pruning or solver.warm_start or sweeps or locks)
+        return replace(super().traits, counts_lost_updates=whole)

@@ -10,6 +10,7 @@ import pytest
 from expansion import original_strategy
 from places import DATA
 from refusals import refused
+from same import assert_same_arrays
 
 from mccfr.config.file import config_from
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
@@ -301,8 +302,7 @@ def test_partial_pruning_changes_no_bit(game, name, updates):
     whole, partial = (HistoryCfr(GAMES[game], made, partial_pruning=prune) for prune in (False, True))
     for cfr in (whole, partial):
         cfr.iterate(100)
-    for key, table in whole.tables.items():
-        assert np.array_equal(table, partial.tables[key]), key
+    assert_same_arrays(whole.tables, partial.tables)
     assert whole.nodes_touched == 100 * len(GAMES[game].tree.arrays.kind) * (2 if made.alternating else 1)
     assert partial.nodes_touched < 0.95 * whole.nodes_touched
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from refusals import refused
+from same import assert_same_arrays
 
 from mccfr.config.games import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.expanded import expand
@@ -374,8 +375,7 @@ def test_tables_and_the_iteration_are_the_whole_state(name, updates):
     second.iterate(0)
     second.iterate(250)
     assert (second.iteration, second.nodes_touched) == (400, whole.nodes_touched)
-    for key, table in whole.tables.items():
-        assert np.array_equal(table, copies[key]), key
+    assert_same_arrays(whole.tables, copies)
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from refusals import refused
+from same import assert_same_arrays
 from small_games import DeckOfClasses
 
 from abstraction.buckets import Abstraction
@@ -158,8 +159,7 @@ def test_tables_and_the_iteration_are_the_whole_state(coarse):
             table.fill(0.3)
     second.iterate(0)
     second.iterate(5)
-    for name, table in whole.tables.items():
-        assert np.array_equal(second.tables[name], table)
+    assert_same_arrays(whole.tables, second.tables)
     assert second.nodes_touched == whole.nodes_touched > 0
 
 

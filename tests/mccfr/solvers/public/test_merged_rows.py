@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from places import RUNS
 from refusals import refused
+from same import assert_same_arrays
 
 from abstraction.cards import card_mask, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -243,8 +244,7 @@ def test_results_do_not_depend_on_the_number_of_workers():
         several = VectorCfr(game, made, workers=workers)
         several.iterate(3)
         assert several.in_place
-        for name, table in alone.tables.items():
-            assert np.array_equal(table, several.tables[name]), name
+        assert_same_arrays(alone.tables, several.tables)
 
 
 @pytest.mark.parametrize("made", ["dcfr", "optimistic-lcfr"])
@@ -256,8 +256,7 @@ def test_tables_and_the_iteration_are_the_whole_state(made):
     copies = {key: table.copy() for key, table in first.tables.items()}
     second = VectorCfr(game, variant(made), tables=copies, iteration=2)
     second.iterate(3)
-    for key, table in whole.tables.items():
-        assert np.array_equal(table, copies[key]), key
+    assert_same_arrays(whole.tables, copies)
 
 
 def test_a_run_of_increments_goes_on_by_rows(monkeypatch):

@@ -2,11 +2,10 @@
 
 Shows:
 
-* CFR-BR on sampled boards does what a naive iteration does, hand by hand, on coarse buckets with a finer trunk; an
-  opponent's hand given the player's buckets, a response kept from another board and both seats' tables mixed are caught
-  (test_an_iteration_is_the_naive_one, test_an_opponent_s_hand_in_the_player_s_buckets_is_caught,
+* CFR-BR on sampled boards is a naive iteration, hand by hand; opponents in the players' buckets, old responses and
+  mixed seats are caught (test_an_iteration_is_the_naive_one, test_an_opponent_s_hand_in_the_player_s_buckets_is_caught,
   test_a_response_kept_from_another_board_is_caught, test_tables_of_both_seats_mixed_are_caught)
-* On coarse buckets it comes to what full-width CFR-BR comes to, where plain sampling is exploited for more
+* On coarse buckets it is less exploitable than plain sampling
   (test_it_comes_to_full_width_cfr_br_and_below_plain_sampling)
 """
 

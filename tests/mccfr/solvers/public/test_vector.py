@@ -15,7 +15,7 @@ from naive_value import naive_value
 from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
-from strategies import random_strategy
+from strategies import random_strategy, some_locks
 
 from abstraction.kernels.jit import allocating_njit, njit
 from mccfr.cards.deals import card_masks
@@ -109,6 +109,16 @@ SMALL_GAMES = {
 def test_values_equal_the_twin_over_all_pairs(name):
     game = SMALL_GAMES[name]()
     assert_equals_twin(game, random_strategy(game))
+
+
+@pytest.mark.parametrize(("name", "by_hand"), list(zip(SMALL_GAMES, (True, False, False, True), strict=False)))
+def test_a_responder_keeps_his_locked_rows(name, by_hand):
+    """As in the twin, and he wins less than one who is free."""
+    game = SMALL_GAMES[name]()
+    locked, strategy = some_locks(game, by_hand=by_hand), random_strategy(game)
+    assert_equals_twin(locked, strategy)
+    for player in range(2):
+        assert best_response_value(locked, strategy, player) < best_response_value(game, strategy, player) - 1e-3
 
 
 @pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])

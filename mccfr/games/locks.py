@@ -1,0 +1,212 @@
+"""Locks, as people write them: `[game.locks]`, a line and what is played there, into rows that do not learn.
+
+    "cr184" = "f 40%; c 60%"       shares of actions, for every hand
+    "cr184" = "c AA,KK:0.5; f 22"  ranges: what each hand of one does; what is in none is free
+    "ip:*/*" = "r 0"               a pattern, of one position: every raise is barred, the rest learns
+
+An action that is not named gets what the others leave, if it is the only one.  Lines are those of the tree; in a
+pattern `*` stands for anything, and decisions that have not the actions are passed over.
+"""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import COMBO_COUNT
+from abstraction.ranges import read_range
+from mccfr.cards.cards import Cards
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.limits import shown
+from mccfr.trees.compiled import CompiledTree, Locks
+from mccfr.trees.lines import all_lines, find_decision
+
+_FREE = -1.0
+_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
+_ACTION = re.compile(r"(f|c|r\d+(?:\.\d+)?|r)\s+(\S.*)")
+_NEAR = 1e-9  # what shares may sum to beside 1
+_BUCKETS = re.compile(r"#(\d+)(?:-#?(\d+))?(?::(\d+\.?\d*|\.\d+))?")
+_POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
+
+Floats = npt.NDArray[np.float64]
+
+
+class Hands(Protocol):
+    """What a range is of: K hands, or buckets of a block."""
+
+    by_hand: bool
+
+    def count(self, block: int) -> int:
+        """K."""
+
+    def weights(self, text: str, block: int) -> Floats:
+        """[K] weights of a range; `ValueError` for none."""
+
+
+class Combinations:
+    """The hands of hold'em, on every board."""
+
+    by_hand = True
+
+    def count(self, block: int) -> int:
+        """As `Hands.count`."""
+        del block
+        return COMBO_COUNT
+
+    def weights(self, text: str, block: int) -> Floats:
+        """As `Hands.weights`."""
+        del block
+        return read_range(text)
+
+
+class Buckets:
+    """The buckets of a game: by number, "#3,#5-#7:0.5", and before the flop of hold'em as ranges of hands too."""
+
+    by_hand = False
+
+    def __init__(self, cards: Cards) -> None:
+        self._cards = cards
+
+    def count(self, block: int) -> int:
+        """As `Hands.count`."""
+        return int(self._cards.buckets[divmod(block, 2)])
+
+    def weights(self, text: str, block: int) -> Floats:
+        """As `Hands.weights`."""
+        size = self.count(block)
+        if not text.startswith("#"):
+            return self._of_hands(text, block)
+        found = np.zeros(size)
+        for item in map(str.strip, text.split(",")):
+            match = _BUCKETS.fullmatch(item)
+            if match is None or not int(match[1]) <= int(match[2] or match[1]) < size or float(match[3] or 1) > 1:
+                raise ValueError(f"{item!r} is no bucket from #0 to #{size - 1}, nor a run of them such as #3-#5:0.5")
+            found[int(match[1]) : int(match[2] or match[1]) + 1] = float(match[3] or 1)
+        return found
+
+    def _of_hands(self, text: str, block: int) -> Floats:
+        street, player = divmod(block, 2)
+        if self._cards.cards_on(street) or not isinstance(self._cards, WholeDeck):
+            raise ValueError(f"{text!r} is no share; after the first street give buckets, as #3,#5-#7:0.5")
+        weights, bucket = read_range(text), self._cards.bucket_row(0, player, ())
+        least, most = np.full(self.count(block), np.inf), np.zeros(self.count(block))
+        np.minimum.at(least, bucket, weights)
+        np.maximum.at(most, bucket, weights)
+        if np.any((least < most) & np.isfinite(least)):
+            raise ValueError(f"{text!r} gives hands of one bucket different weights")
+        return most
+
+
+class _Part(NamedTuple):
+    """What is said of some actions: [K] of each, and whether it is a range, which leaves other hands free."""
+
+    named: tuple[int, ...]
+    shares: Floats
+    is_range: bool
+
+
+def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Hands) -> Locks | None:
+    """The locks of a betting tree; None where none are given.
+
+    Raises `ValueError` naming the lock for a line or an action that is not there, shares of no sum, or a hand that is
+    locked twice.
+    """
+    found: dict[int, Floats] = {}
+    lines = all_lines(tree) if any("*" in line for line in given) else []
+    for line, text in given.items():
+        try:
+            made: dict[tuple[object, ...], Floats] = {}
+            for node in _nodes(tree, line, lines):
+                parts = _parts(tree, node, text, pattern="*" in line)
+                key = (int(tree.arrays.block[node]), int(tree.arrays.count[node]), *parts)
+                if parts and key not in made:
+                    made[key] = _shares(tree, node, parts, hands)
+                if parts:
+                    found[node] = _both(found.get(node), made[key])
+            if not made:
+                raise ValueError("no decision is there that has these actions")
+        except ValueError as error:
+            raise ValueError(f"game.locks: {shown(line)} = {shown(text)}: {error}") from None
+    return Locks(found, hands.by_hand) if found else None
+
+
+def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:
+    """The decisions that a line or a pattern names."""
+    position, colon, rest = line.strip().rpartition(":")
+    if colon and position not in _POSITIONS:
+        raise ValueError(f"the position {position!r} is none: {' or '.join(_POSITIONS)} is, or nothing")
+    wanted = [_POSITIONS[position]] if colon else [0, 1]
+    if "*" in rest:
+        nodes = [node for node in tree.decisions.tolist() if fnmatchcase(lines[node], rest)]
+        return [node for node in nodes if int(tree.arrays.player[node]) in wanted]
+    node = find_decision(tree, rest)
+    if int(tree.arrays.player[node]) not in wanted:
+        raise ValueError("the other player acts there")
+    return [node]
+
+
+def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[tuple[tuple[int, ...], str]]:
+    """The actions of a decision that a text names, and what of each; nothing where a pattern passes it over."""
+    labels, parts = [tree.label[child] for child in tree.children(node)], []
+    for part in filter(None, map(str.strip, text.split(";"))):
+        match = _ACTION.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part!r} is no action (f, c, r, r300) and a share or a range of it")
+        named = tuple(n for n, label in enumerate(labels) if match[1] in (label, label[0]))
+        if not named and pattern:
+            return []
+        if not named:
+            raise ValueError(f"{match[1]!r} is not possible there: {', '.join(labels)} are")
+        parts.append((named, match[2]))
+    if not parts:
+        raise ValueError("an action and a share or a range of it are needed, as in 'c 60%'")
+    return parts
+
+
+def _part(named: tuple[int, ...], text: str, block: int, hands: Hands) -> _Part:
+    """A share of every hand, or the weights of a range."""
+    match = _SHARE.fullmatch(text)
+    if match is None:
+        return _Part(named, hands.weights(text, block), is_range=True)
+    share = float(match[1]) / (100 if match[2] else 1)
+    if share > 1:
+        raise ValueError(f"{text!r} is no share from 0 to 1, or 100%")
+    return _Part(named, np.full(hands.count(block), share), is_range=False)
+
+
+def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: Hands) -> Floats:
+    """[actions, K] of what is given of each action."""
+    labels, block = [tree.label[child] for child in tree.children(node)], int(tree.arrays.block[node])
+    size = hands.count(block)
+    table, known = np.full((len(labels), size), _FREE), np.zeros(size, bool)
+    for named, shares, is_range in (_part(*part, block, hands) for part in parts):
+        if len(named) > 1 and np.any(shares > 0):
+            raise ValueError(f"r is any of {', '.join(labels[n] for n in named)}: name one, or give r 0")
+        if any(table[n, 0] != _FREE for n in named):
+            raise ValueError(f"{labels[named[0]]} is given twice")
+        table[list(named)] = shares
+        known |= shares > 0 if is_range else True
+    missing, total = np.flatnonzero(table[:, 0] == _FREE), np.where(table > 0, table, 0).sum(axis=0)
+    if np.any(total > 1 + _NEAR):
+        raise ValueError(f"the shares of a hand sum to {total.max():g}, more than 1")
+    if len(missing) == 1:
+        table[missing] = np.maximum(1 - total, 0)
+    else:
+        short = known & (total < 1 - _NEAR) & ((total > 0) | (len(missing) == 0))
+        if np.any(short):
+            least = total[short].min()
+            raise ValueError(f"the shares of a hand sum to {least:g}: leave out one action alone, which gets the rest")
+        table[missing] = np.where(total > 0, 0, _FREE)
+    return np.where(known, table, _FREE)
+
+
+def _both(one: Floats | None, other: Floats) -> Floats:
+    """Two locks of one decision together; `ValueError` where they lock the same hand."""
+    if one is None:
+        return other
+    if np.any((one >= 0) & (other >= 0)):
+        raise ValueError("hands of this decision are locked twice")
+    return np.where(other >= 0, other, one)

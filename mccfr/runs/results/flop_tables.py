@@ -1,0 +1,163 @@
+"""A line of a blueprint on flop after flop as tables: by flop, by texture, by class of hands; CSV or Parquet."""
+
+import csv
+import importlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import RANKS, cards_text
+from mccfr.evaluation.flop_values import FlopReport, flop_report, some_flops
+from mccfr.evaluation.units import Effort
+from mccfr.policy.profile import Profile
+from mccfr.runs.results.targets import Reference, open_target
+from storage import durable
+from storage.outputs import begins_with, check_output, output
+
+POSITIONS = "oop", "ip"
+SUBSETS = 49, 95, 184
+"""Flops of the subsets whose errors are told where all are known."""
+_SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paired", "unpaired")
+_PARQUET = b"PAR1"
+_DIGITS = 6
+Table = list[dict[str, Any]]
+
+
+def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
+    """[F] what kind of flop each [F, 3] is: its suits, its pairs, and its highest rank."""
+    suits, ranks = (cards % 4).tolist(), (cards // 4).tolist()
+    return {
+        "suits": np.array([_SUITS[len(set(each)) - 1] for each in suits]),
+        "pairs": np.array([_RANKS[len(set(each)) - 1] for each in ranks]),
+        "high card": np.array([RANKS[rank] for rank in (cards // 4).max(axis=1)]),
+    }
+
+
+def tables_of(found: FlopReport) -> dict[str, Table]:
+    """`flops`, `textures` and `classes`: rows of the three tables, docs/files.md lists their fields."""
+    every = np.arange(len(found.flops.cards))
+    total = found.weight(every)
+    texture = textures(found.flops.cards)
+    flops = [
+        {
+            "flop": cards_text(found.flops.cards[flop][::-1].tolist()),
+            "stands_for": float(found.flops.weight[flop]),
+            **{name: str(kinds[flop]) for name, kinds in texture.items()},
+            **_row(found, np.array([flop]), total),
+        }
+        for flop in every.tolist()
+        if total[flop] > 0
+    ]
+    groups = [("all", "all", every)]
+    for name, kinds in texture.items():
+        groups += [(name, str(kind), np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()))]
+    kinds_of = [
+        {"by": by, "texture": kind, **_row(found, own, total)} for by, kind, own in groups if total[own].sum() > 0
+    ]
+    return {"flops": flops, "textures": kinds_of, "classes": _classes(found)}
+
+
+def _row(found: FlopReport, own: npt.NDArray[np.int64], total: npt.NDArray[np.float64]) -> dict[str, Any]:
+    row: dict[str, Any] = {"share": total[own].sum() / total.sum()}
+    row |= dict(zip(found.actions, found.frequencies(own), strict=True))
+    for player, name in enumerate(POSITIONS):
+        value, equity = found.value(own, player), found.equity(own, player)
+        row |= {f"equity_{name}": equity, f"ev_{name}": value.mean, f"ev_{name}_within": value.within}
+        for key, chips in ((f"eqr_{name}", value.mean), (f"eqr_{name}_within", value.within)):
+            row[key] = _realised(chips, equity, found)
+    return _rounded(row)
+
+
+def _rounded(row: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {key: None if number is None else round(float(number), _DIGITS) for key, number in row.items()}
+
+
+def _realised(ev: float, equity: float, found: FlopReport) -> float | None:
+    return ev / (equity * found.pot) if equity > 0 else None
+
+
+def _classes(found: FlopReport) -> Table:
+    rows = []
+    for player, position in enumerate(POSITIONS):
+        for name, (share, equity, ev, played) in found.of_classes(player).items():
+            numbers: dict[str, float | None] = {"share": share, "equity": equity, "ev": ev}
+            numbers["eqr"] = _realised(ev, equity, found)
+            numbers |= dict.fromkeys(found.actions) | dict(zip(found.actions, played, strict=bool(played)))
+            rows.append({"position": position, "class": name, **_rounded(numbers)})
+    return rows
+
+
+def subset_errors(found: FlopReport) -> dict[int, dict[str, float]]:
+    """What subsets would have said beside all flops: of each, the difference of EV, and the largest of a frequency."""
+    number = {tuple(cards): place for place, cards in enumerate(found.flops.cards.tolist())}
+    every, errors = np.arange(len(number)), {}
+    for count in SUBSETS:
+        chosen = some_flops(count)
+        own = np.array([number[tuple(cards)] for cards in chosen.cards.tolist()])
+        part = FlopReport(
+            found.line, found.actions, found.player, found.put_in, chosen, found.classes[own], found.run_outs[own]
+        )
+        few = np.arange(count)
+        apart = np.abs(np.subtract(part.frequencies(few), found.frequencies(every))).max()
+        errors[count] = {
+            "ev": abs(part.value(few, 0).mean - found.value(every, 0).mean),
+            "equity": abs(part.equity(few, 0) - found.equity(every, 0)),
+            "frequency": float(apart),
+        }
+    return errors
+
+
+def report_flops(
+    path: Path,
+    out: Path,
+    line: str,
+    *,
+    flops: int,
+    run_outs: int,
+    seed: int,
+    effort: Effort,
+    progress: Callable[[int, int], None] | None = None,
+) -> FlopReport:
+    """Report a line of a policy or run on so many flops, and write the tables beside each other.
+
+    out  ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the ending
+
+    Raises `ValueError` for another ending, `FileExistsError` where something else is there, and as `flop_report`.
+    """
+    write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
+    if write is None:
+        raise ValueError(f"{out} ends in neither .csv nor .parquet, which is what a report of flops is written as")
+    places = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in ("textures", "classes")}
+    heads = {"flops": b"flop,", "textures": b"by,", "classes": b"position,class,"}
+    ours = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in places}
+    for name, place in places.items():
+        check_output(place, ours[name])
+    target = open_target(Reference(path))
+    source = Profile(target.game, target.strategy)
+    found = flop_report(source, line, some_flops(flops), run_outs, seed, effort, progress)
+    for name, rows in tables_of(found).items():
+        write(places[name], rows, ours[name])
+    return found
+
+
+def _write_csv(out: Path, rows: Sequence[Mapping[str, Any]], ours: Callable[[Path], bool]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    with output(out, ours) as temporary:
+        durable.write_file(temporary, text.getvalue().encode())
+
+
+def _write_parquet(out: Path, rows: Sequence[Mapping[str, Any]], ours: Callable[[Path], bool]) -> None:
+    try:
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ValueError("a report as .parquet needs pyarrow: run tools/bootstrap parquet in the clone") from None
+    with output(out, ours) as temporary:
+        parquet.write_table(arrow.Table.from_pylist([dict(row) for row in rows]), temporary)
+        durable.adopt_file(temporary)

@@ -1,0 +1,64 @@
+"""Locked rows in the tables of sampling: cells that are so large that nothing they are added is seen.
+
+A sampler's kernel knows of no locks.  Regrets of a locked row are its shares times 10^30, and -10^30 where one is 0:
+floating-point numbers that no increment changes, and regret matching makes the shares of them.  Strategy sums are the
+shares times 10^30 likewise, so that the average is the lock, also where nobody gets.  Whatever multiplies tables, or
+keeps regrets above a floor, has them written anew.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.game import Game
+from mccfr.tables.layout import TableSet
+
+_VAST = 1e30  # 2^24 of it are far more than any run adds up, and eight of it less than the largest float32
+
+
+def check_locks(game: Game) -> None:
+    """Raise `ValueError` for rows of which some actions alone are given: where nothing is regretted all are played."""
+    given = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
+    if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in given):
+        raise ValueError(
+            "game.locks that bar an action, and leave the others free, are for solver.algorithm = 'cfr': take the "
+            "action out of game.menu, or say what is done instead"
+        )
+
+
+class LockedCells:
+    """The locked rows of a game, by buckets."""
+
+    def __init__(self, game: Game) -> None:
+        arrays, locks = game.tree.arrays, game.tree.locks
+        self._rows: list[tuple[int, slice, npt.NDArray[np.float64]]] = []
+        for node, shares in ({} if locks is None else locks.shares).items():
+            block, slot = int(arrays.block[node]), int(arrays.slot[node])
+            table = _by_bucket(game, block, shares) if locks is not None and locks.by_hand else shares.T
+            self._rows.append((block, slice(slot, slot + len(shares)), table))
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Write them into a `TableSet`, in place; what is free stays as it is."""
+        if not self._rows:
+            return
+        assert isinstance(tables, TableSet)
+        for block, slots, shares in self._rows:
+            regret, sums = (tables.rows(kind, block)[:, slots] for kind in ("regret", "strategy_sum"))  # type: ignore[index]
+            given = shares >= 0
+            regret[given] = np.where(shares > 0, _VAST * shares, -_VAST)[given]
+            sums[given] = (_VAST * shares)[given]
+
+
+def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """[buckets, actions] of shares by hand, where every hand on a board has a bucket of its own, or one with alike."""
+    bucket = game.cards.listed().bucket[block // 2][block % 2]
+    table = np.full((int(game.buckets[block]), len(shares)), -1.0)
+    board, hand = np.nonzero(bucket != NO_BUCKET)
+    table[bucket[board, hand]] = shares.T[hand]
+    return table

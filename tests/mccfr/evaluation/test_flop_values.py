@@ -1,0 +1,159 @@
+"""A line on flop after flop: against the page, naive means, and head-to-head of the strategy with itself.
+
+Shows:
+
+* `mccfr report --spots`: frequencies and equities of a flop are the page's, values those of the strategy against
+  itself, and intervals hold what more run-outs give (test_a_flop_is_as_the_page_shows_it,
+  test_values_are_those_of_head_to_head, test_intervals_hold_what_more_run_outs_give)
+"""
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from commands import call
+from random_policy import policy
+
+from abstraction.boards import board_classes, locate_board
+from abstraction.cards import cards_text, parse_cards
+from mccfr.config.games import Menu
+from mccfr.evaluation.flop_values import Flops, LineOnFlops, all_flops, flop_report, some_flops
+from mccfr.evaluation.head_to_head import SeatedPolicies
+from mccfr.games.subgame import nodes_below
+from mccfr.policy.profile import Profile
+from mccfr.runs.results import flop_tables
+from mccfr.runs.results.targets import Target
+from mccfr.solvers.public.sampled_board import by_strength, from_cards
+from mccfr.tables.strategy import tabulate
+from mccfr.trees.lines import find_node
+from mccfr.view import Spots
+
+LINE = "r200c/c"
+MENU = Menu(first=("0.5p",), later=(), max_bets=2)
+FLOPS = Flops(np.array([parse_cards(flop) for flop in ("2s7dKc", "QsJs2s", "7d7h7s")], np.int8), np.array([24.0, 4, 4]))
+DRAWN = 3
+
+
+@pytest.fixture(scope="module")
+def source():
+    """A random strategy in tables."""
+    behaviour = policy(MENU, 1_000.0)
+    return Profile(behaviour.game, tabulate(behaviour.game, behaviour.probabilities))
+
+
+@pytest.fixture(scope="module")
+def found(source):
+    return flop_report(source, LINE, FLOPS, DRAWN)
+
+
+def test_a_flop_is_as_the_page_shows_it(source, found):
+    page = Spots(source, "random")
+    for flop, cards in enumerate(FLOPS.cards.tolist()):
+        shown, own = page.spot(LINE, cards_text(cards)), np.array([flop])
+        assert [one["action"] for one in shown["actions"]] == found.actions and found.player == shown["player"] == 1
+        assert found.frequencies(own) == pytest.approx(shown["frequencies"], abs=1e-5)
+        assert [found.equity(own, player) for player in range(2)] == pytest.approx(
+            page.equity(LINE, cards_text(cards))["mean"], abs=1e-5
+        )
+
+
+def test_values_are_those_of_head_to_head(source, found):
+    """The strategy against itself on each run-out, whole hands with what is won behind the line alone: chip by chip."""
+    units, tree = LineOnFlops(source, LINE, FLOPS, DRAWN, 0), source.game.tree
+    inside = np.zeros(len(tree.parent), bool)
+    inside[nodes_below(tree, find_node(tree, LINE))] = True
+
+    def played(full, **columns):
+        game = replace(source.game, tree=replace(tree, arrays=tree.arrays._replace(**columns)))
+        side = Profile(game, source.strategy)
+        board = by_strength(from_cards(game.cards, list(full), np.dtype(np.float64)))
+        return SeatedPolicies(side, side).play(board, 0)[0]
+
+    ends = inside & (tree.arrays.kind != 0)
+    for flop in range(len(FLOPS.cards)):
+        board = tuple(FLOPS.cards[flop].tolist())
+        rng = np.random.default_rng((0, flop))
+        full, _ = source.game.cards.at_table().full_boards(1, board, (), DRAWN, rng)
+        for each, (won, _, weight) in zip(full, found.run_outs[flop], strict=True):
+            arrays = tree.arrays
+            mine = played(each, fixed=np.where(inside, arrays.fixed, 0), showdown=np.where(inside, arrays.showdown, 0))
+            assert won == pytest.approx(mine, rel=1e-9)
+            assert weight == pytest.approx(played(each, fixed=ends * 1.0, showdown=np.zeros(len(ends))), rel=1e-9)
+    assert units.line == LINE
+
+
+def test_intervals_hold_what_more_run_outs_give(source):
+    """At 95 %, of twelve flops; and luck that is known is taken off: the spread falls."""
+    few = flop_report(source, LINE, some_flops(12), 4)
+    many = flop_report(source, LINE, some_flops(12), 60, seed=1)
+    held = 0
+    for flop in range(12):
+        one, other = (report.value(np.array([flop]), 0) for report in (few, many))
+        held += abs(one.mean - other.mean) <= np.hypot(one.within, other.within)
+        assert other.within < one.within
+    assert held >= 10
+    whole = np.arange(12)
+    assert abs(few.value(whole, 0).mean - many.value(whole, 0).mean) <= few.value(whole, 0).within * 1.5
+    sums = [many.value(whole, player).mean for player in range(2)]
+    assert sum(sums) == pytest.approx(many.pot)
+    plain = replace(many)
+    plain.__dict__["_factor"] = 0.0
+    assert many.value(whole, 0).within < 0.9 * plain.value(whole, 0).within
+
+
+def test_classes_add_up_to_the_range(found):
+    flops = np.arange(len(FLOPS.cards))
+    for player in range(2):
+        classes = found.of_classes(player)
+        assert sum(share for share, *_ in classes.values()) == pytest.approx(1)
+        equity = sum(share * equity for share, equity, *_ in classes.values())
+        assert equity == pytest.approx(found.equity(flops, player))
+    played = np.sum([share * np.array(row) for share, _, _, row in found.of_classes(1).values()], axis=0)
+    assert played == pytest.approx(found.frequencies(flops))
+
+
+def test_subsets_stand_for_all_flops():
+    every = all_flops()
+    assert len(every.cards) == 1755 and every.weight.sum() == 22_100
+    for count in (1, 49, 95, 184, 1755):
+        some = some_flops(count)
+        assert len(some.cards) == count and some.weight.sum() == 22_100
+    paired = np.array([len({card // 4 for card in cards}) < 3 for cards in some_flops(95).cards.tolist()])
+    assert some_flops(95).weight[paired].sum() / 22_100 == pytest.approx(0.1718, abs=0.02)
+    number, _ = locate_board(some_flops(1).cards[0].tolist())
+    assert board_classes(3).multiplicity[number] > 0
+
+
+def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, capsys):
+    """By the command: three tables, the same from what was kept; nothing of somebody else's is written over."""
+    monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
+    out, keep = tmp_path / "flops.csv", tmp_path / "kept"
+    asked = ["report", "there", out, "--spots", LINE, "--flops", 3, "--run-outs", 2, "--keep", keep]
+    ended = call(capsys, *asked)
+    assert ended.status == 0 and "all" in ended.out and "flops would be off" not in ended.out
+    tables = {name: (tmp_path / f"flops{name}.csv").read_text() for name in ("", ".textures", ".classes")}
+    rows = list(csv.DictReader(tables[""].splitlines()))
+    assert len(rows) == 3 and sum(float(row["stands_for"]) for row in rows) == 22_100
+    assert all(sum(float(row[action]) for action in ("c", "r400")) == pytest.approx(1, abs=1e-5) for row in rows)
+    assert tables[".textures"].startswith("by,texture,") and tables[".classes"].startswith("position,class,")
+    again = call(capsys, *asked, "--workers", 1)
+    assert again.status == 0 and out.read_text() == tables[""]
+    out.write_text("mine")
+    assert call(capsys, *asked).status == 2 and out.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "sentence"),
+    [
+        ("r200c/", "x.txt", "ends in neither .csv nor .parquet"),
+        ("r200", "x.csv", "of a line that ends on the flop"),
+        ("r200c/cc/", "x.csv", "ends behind the flop"),
+        ("r300c/", "x.csv", "bets that the strategy has not"),
+        ("r200f", "x.csv", "the hand is over here"),
+    ],
+)
+def test_what_cannot_be_reported_is_refused(source, monkeypatch, tmp_path, capsys, line, out, sentence):
+    monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
+    ended = call(capsys, "report", "there", tmp_path / out, "--spots", line, "--flops", 2)
+    assert ended.status == 2 and sentence in ended.err and ended.err.count("\n") == 1

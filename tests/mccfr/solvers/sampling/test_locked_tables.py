@@ -1,0 +1,86 @@
+"""Locks in the tables of the samplers, whose kernels know of none.
+
+Shows:
+
+* Locked rows of a sampled run are the lock from the first iteration to the last, under every discount, and the rest
+  learns an answer to them (test_samplers_keep_locked_rows_and_learn_the_rest)
+"""
+
+import numpy as np
+import pytest
+from places import RUNS
+from strategies import some_locks
+
+from mccfr.config.file import config_from
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.games.locks import Buckets, read_locks
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.layout import private_tables
+from mccfr.tables.strategy import uniform_strategy
+
+PERIOD = 20_000
+PRUNING = {"prune_after_nodes": 0, "floor_chips": 200, "prune_below_chips": 100}
+SAMPLERS = {
+    "external": ({"algorithm": "external-sampling", "discount": "linear"}, 20_000, 0.2),
+    "swept": ({"algorithm": "external-sampling", "discount": "dcfr"}, 20_000, 0.2),
+    "pruned": (
+        {"algorithm": "external-sampling", "negative_regret_pruning": True, "prune_after_nodes": 0},
+        20_000,
+        0.3,
+    ),
+    "outcome": ({"algorithm": "outcome-sampling", "discount": "linear"}, 60_000, 0.6),
+    "public chance": ({"algorithm": "public-chance-sampling", "floored_regrets": False}, 2_000, 0.2),
+    "floored": ({"algorithm": "public-chance-sampling"}, 2_000, 0.2),
+}
+
+
+def leduc(solver):
+    config = config_from({"game": {"name": "leduc"}, "solver": {**solver, "period_nodes": PERIOD}}, "test")
+    return build_game(config.game, RUNS), algorithm_of(config)
+
+
+def distance(game, strategy):
+    """Largest difference between what is given and what is played."""
+    found, arrays = 0.0, game.tree.arrays
+    for node, shares in game.tree.locks.shares.items():
+        slot = int(arrays.slot[node])
+        rows = strategy.probability[int(arrays.block[node])][:, slot : slot + len(shares)].T
+        found = max(found, np.abs(rows - shares)[shares >= 0].max(initial=0))
+    return found
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_samplers_keep_locked_rows_and_learn_the_rest(name):
+    solver, iterations, bound = SAMPLERS[name]
+    game, algorithm = leduc(solver)
+    game = some_locks(game, bars=False)
+    tables = private_tables(algorithm.layout(game))
+    trained = algorithm.solver(game, tables)
+    assert distance(game, algorithm.averages.strategy(game, tables, 0, 0)) < 1e-6
+    nodes = done = 0
+    while done < iterations:
+        found = trained.run(nodes, 10**9, iterations - done)
+        done, nodes = done + found[0], nodes + found[1]
+    strategy = algorithm.averages.strategy(game, tables, nodes, done)
+    assert distance(game, strategy) < 1e-6
+    begun = evaluate_exact(game, uniform_strategy(game)).exploitability_chips
+    assert evaluate_exact(game, strategy).exploitability_chips < bound * begun
+
+
+@pytest.mark.parametrize("name", ["external", "floored"])
+def test_samplers_bar_no_action_alone(name):
+    game, algorithm = leduc(SAMPLERS[name][0])
+    with pytest.raises(ValueError, match=r"take the action out of game\.menu, or say what is done instead"):
+        algorithm.layout(some_locks(game))
+
+
+def test_locks_of_buckets_are_read():
+    game, _ = leduc({"algorithm": "external-sampling"})
+    locks = read_locks({"cr3": "c #0-#1:0.5,#4; f #0-#1:0.5"}, game.tree, Buckets(game.cards))
+    ((node, shares),) = locks.shares.items()
+    assert [game.tree.label[child] for child in game.tree.children(node)] == ["f", "c", "r5"]
+    np.testing.assert_array_equal(shares[:, :5].T, [[0.5, 0.5, 0], [0.5, 0.5, 0], [-1] * 3, [-1] * 3, [0, 1, 0]])
+    for text, sentence in (("c #9", "#9' is no bucket from #0 to #5"), ("c AA", "'AA' is no share")):
+        with pytest.raises(ValueError, match=sentence):
+            read_locks({"cr3": text}, game.tree, Buckets(game.cards))
