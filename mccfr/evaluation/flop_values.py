@@ -164,7 +164,7 @@ class FlopReport:
     put_in           chips of each player over the hand
     flops            which
     classes          [F, CLASSES, 2·4 + A] and
-    run_outs         [F, K, 3] sums as of `LineOnFlops`
+    run_outs         [F, K, 3] sums as of `LineOnFlops`; of none, values are exact
     """
 
     line: str
@@ -194,6 +194,9 @@ class FlopReport:
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
         """What a player's range wins on flops from here on, chips; what he has put in is gone."""
+        if not self.run_outs.shape[1]:
+            mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
+            return Estimate(mean + self.put_in[player], 0.0)
         value, shown, weight = np.moveaxis(self.run_outs[flops], 2, 0)
         met, equity = self.classes[flops][:, :, 0].sum(axis=1), self.classes[flops][:, :, 1].sum(axis=1)
         value = value - self._factor * (shown - weight * ((2 * equity - met) / met)[:, None])
