@@ -25,14 +25,14 @@ SPOT_BIG_BLIND = 1.0
 """Chips: the least bet of a spot that says no other, so that every size is played as it is written."""
 
 
-def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
+def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
     """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
     lossless: every (board, hand) that its owner reaches is a bucket of its own; those of a typed spot that differ by a
-    renaming of suits which changes neither board nor ranges are one.  Bets of a spot are whole chips where its pot and
-    stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range, stack or
-    bet size that makes no endgame.
+    renaming of suits which changes neither board nor ranges are one, if `merge_suits`.  Bets of a spot are whole chips
+    where its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range,
+    stack or bet size that makes no endgame.
     """
     spot = config.file is None
     endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
@@ -59,7 +59,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     return Game(
         "holdem-subgame",
         tree,
-        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot else cards,
+        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot and merge_suits else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
         rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,

@@ -1,12 +1,12 @@
 """A spot's tree with its tables in one file: what dump_tree writes and load_tree reads.
 
 MCCFR-TREE 1            8-bit text to the end of the second line
-{"game": ..., ...}      JSON: the [game] table, iterations, and of each table name, dtype, shape and CRC-32C
+{"game": ..., ...}      JSON: [game], iterations, locked nodes; of each table name, dtype, shape, CRC-32C
 cells                   of the tables, one after the other, little-endian
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ _MOST_HEAD = 1 << 24  # bytes
 Tables = dict[str, npt.NDArray[Any]]
 
 
-def write_tree(path: Path, engine: Engine) -> None:
-    """Write a tree and its tables, durably; `OSError` where the disk fails."""
+def write_tree(path: Path, engine: Engine, locked: Sequence[str]) -> None:
+    """Write a tree, its tables and the names of locked nodes, durably; `OSError` where the disk fails."""
     tables = {spec.name: np.ascontiguousarray(engine.tables[spec.name]) for spec in engine.spot.layout.specs}
     head = {
         "game": engine.spot.document,
         "iterations": engine.iterations,
+        "locked": list(locked),
         "tables": [
             {"name": name, "dtype": str(table.dtype), "shape": table.shape, "crc32c": checksum(_cells(table))}
             for name, table in tables.items()
@@ -43,14 +44,15 @@ def write_tree(path: Path, engine: Engine) -> None:
     replace_file(path, pieces())
 
 
-def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int]:
-    """A file's spot, its tables, and the iterations behind them; `ValueError` where it is damaged or none of these."""
+def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int, list[str]]:
+    """A file's spot, tables, iterations behind them, locked nodes; `ValueError` where it is damaged or none such."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no tree that dump_tree has written here")
         try:
             head = json.loads(file.readline(_MOST_HEAD))
             spot, iterations = Typed(head["game"], threads), int(head["iterations"])
+            locked = [str(name) for name in head["locked"]]
             listed = {each["name"]: (each["dtype"], tuple(each["shape"]), each["crc32c"]) for each in head["tables"]}
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: its head says nothing sensible ({error})") from None
@@ -63,7 +65,7 @@ def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int]:
             if len(table) != prod(shape) or checksum(_cells(table)) != known:
                 raise ValueError(f"{path} is damaged: the table {spec.name} is not what was written")
             tables[spec.name] = table.reshape(shape)
-    return spot, tables, iterations
+    return spot, tables, iterations, locked
 
 
 def _cells(table: npt.NDArray[Any]) -> memoryview:

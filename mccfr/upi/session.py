@@ -22,7 +22,7 @@ from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.upi.files import read_tree, write_tree
 from mccfr.upi.lines import Amounts, begins_with, bets, read_amounts
-from mccfr.upi.solving import Engine, Goal, Say, Typed, Work, measure
+from mccfr.upi.solving import Engine, Goal, LockedRows, Say, Typed, Work, measure
 from mccfr.upi.tree import DECIDES, Node, SpotTree
 from mccfr.upi.values import HandNumbers, SpotValues, mean
 from storage.threads import available_threads
@@ -52,6 +52,8 @@ class Session:
         self._work: Work | None = None
         self._played: Strategy | None = None
         self._values: SpotValues | None = None
+        self._locked = dict[str, LockedRows]()
+        self._locks_changed = False
 
     # --- what is set ---
 
@@ -155,10 +157,12 @@ class Session:
 
     def _take(self, tree: SpotTree, engine: Engine | None, played: Strategy | None = None) -> None:
         self._tree, self._engine, self._played, self._values = tree, engine, played, None
+        self._locked, self._locks_changed = {}, False
 
     def dump_tree(self, text: str) -> None:
         """Write the tree and its tables to a file, whole whatever is said behind its name."""
-        write_tree(_path(text), self._solver())
+        self._hold()
+        write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
         """Read what dump_tree has written, or the strategy of a spot's run or policy, with which nothing goes on."""
@@ -171,9 +175,11 @@ class Session:
             self.free_tree("")
             self._take(tree, None, found.strategy)
             return
-        spot, kept, iterations = read_tree(path, self._threads)
+        spot, kept, iterations, locked = read_tree(path, self._threads)
         self.free_tree("")
         self._take(spot.tree, Engine(spot, kept, iterations))
+        for name in locked:
+            self.lock_node(name)
 
     # --- solving ---
 
@@ -189,6 +195,7 @@ class Session:
                 raise ValueError(f"go: {shown(unit)} is no unit: say steps or seconds")
             steps = unit.strip() == "steps"
             goal = Goal(goal.chips, int(count) if steps else None, None if steps else count)
+        self._hold()
         self._played = self._values = None
         self._work = Work(engine, goal, self._say)
 
@@ -332,12 +339,27 @@ class Session:
         blocks[block].cells[buckets, slot : slot + rows.shape[1]] = rows
         self._played, self._values = Strategy.stored(tree.game, blocks), None
 
-    def lock_node(self, _: str) -> None:
-        """Not there yet."""
-        raise ValueError("locks are not there yet: set_strategy says what is played until the next solve")
+    def lock_node(self, text: str) -> None:
+        """What is played at a decision stays so while all else is solved."""
+        self._solver()
+        at, tree = self._decision(text), self._built()
+        block = int(tree.tree.arrays.block[at.node])
+        buckets = tree.cards.bucket_row(block // 2, block % 2, at.board)
+        live = buckets >= 0
+        self._locked[at.name] = at.node, buckets[live], self._worth().strategy(at)[:, live].T
+        self._locks_changed = True
 
-    def unlock_node(self, _: str) -> None:
-        """Nothing is locked."""
+    def unlock_node(self, text: str) -> None:
+        """A decision is solved again."""
+        self._solver()
+        if self._locked.pop(self._decision(text).name, None) is not None:
+            self._locks_changed = True
+
+    def _hold(self) -> None:
+        """Tell the solver what is locked."""
+        if self._locks_changed:
+            self._solver().hold(self._locked.values())
+            self._locks_changed, self._values = False, None
 
     # --- what hands are worth ---
 
@@ -372,6 +394,8 @@ class Session:
 
     def calc_results(self, _: str) -> str:
         """What both win, what best responses would, and how exploitable that is."""
+        if self._engine is not None:
+            self._hold()
         tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0
         return measure(tree.game, self._strategy(), self._threads).text(seconds)
 

@@ -2,11 +2,12 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.file import config_from
@@ -18,14 +19,20 @@ from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share, WorkerState
-from mccfr.tables.layout import TableLayout, private_tables
+from mccfr.tables.layout import TableLayout, private_tables, table_name
 from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import Locks
 from mccfr.upi.tree import SpotTree
 from storage.space import available_memory_bytes
 
 _MEMORY_SHARE = 0.8
 _FIRST_MEASURED = 10
 _MEASURED_EVERY = 5  # a fifth more iterations each time, as of spots
+FREE = -1.0
+"""In place of a probability that is not locked."""
+Floats = npt.NDArray[np.float64]
+LockedRows = tuple[int, npt.NDArray[np.integer], Floats]
+"""Of a decision's buckets [n] the probabilities [n, A]."""
 Say = Callable[[str], None]
 
 
@@ -72,7 +79,9 @@ class Typed:
         config = config_from(spot_document(document, 1.0, threads), "the tree")
         assert isinstance(config.game, HoldemSubgame)
         self.algorithm = algorithm_of(config)
-        self.tree = SpotTree(holdem_subgame(config.game, Path()), float(config.game.effective_stack or 0))
+        self.tree = SpotTree(
+            holdem_subgame(config.game, Path(), merge_suits=False), float(config.game.effective_stack or 0)
+        )
 
     @property
     def layout(self) -> TableLayout:
@@ -100,9 +109,25 @@ class Engine:
         self.tables = private_tables(layout)
         for name, table in (kept or {}).items():
             self.tables[name][...] = table
-        share = Share(workers=spot.threads, state=WorkerState(iterations=iterations))
-        self._solver = spot.algorithm.solver(spot.tree.game, self.tables, share)
+        self._begin(iterations)
         self.seconds = 0.0
+
+    def _begin(self, iterations: int) -> None:
+        share = Share(workers=self.spot.threads, state=WorkerState(iterations=iterations))
+        self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
+
+    def hold(self, locked: Iterable[LockedRows]) -> None:
+        """Keep rows as they are said, and no others, from now on, and in the average strategy so far."""
+        tree, shares = self.spot.tree, dict[int, Floats]()
+        for node, buckets, rows in locked:
+            block, slot = int(tree.tree.arrays.block[node]), int(tree.tree.arrays.slot[node])
+            free = np.full((rows.shape[1], int(tree.game.buckets[block])), FREE)
+            shares.setdefault(node, free)[:, buckets] = rows.T
+            sums, cells = self.tables[table_name("strategy_sum", block)], slice(slot, slot + rows.shape[1])
+            sums[cells, buckets] = rows.T * np.maximum(sums[cells, buckets].sum(axis=0), 1.0)
+        tree.tree = replace(tree.tree, locks=Locks(shares, by_hand=False) if shares else None)
+        tree.game = replace(tree.game, tree=tree.tree)
+        self._begin(self.iterations)
 
     @property
     def iterations(self) -> int:

@@ -8,7 +8,6 @@ Shows:
 """
 
 import json
-import re
 from functools import cache
 
 import deep
@@ -115,8 +114,7 @@ def flat(strategy, learned, player):
 
 def test_the_reader_of_the_documents_makes_the_explicit_average(written):
     names = {}
-    text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
-    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
+    exec((ROOT / "docs/examples/read_networks.py").read_text(encoding="utf-8"), names)
     learned = trained().cfr.learned
     wanted = ListedAverages(learned.game, learned.config, learned.tables, 6).average("sd")
     for player in range(2):

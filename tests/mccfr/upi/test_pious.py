@@ -1,9 +1,10 @@
-"""Pious, a client of PioSOLVER, unmodified: it starts `mccfr upi` as its solver, and builds, solves, walks, aggregates.
+"""Pious, a client of PioSOLVER, unmodified: it starts `mccfr upi` as its solver, and does there what it does.
 
 Shows:
 
-* `pious` (PyPI) drives `mccfr upi` as it drives PioSOLVER: trees, solves, values, files and its aggregation reports
-  (test_it_builds_solves_and_walks, test_it_aggregates_what_it_has_saved, test_it_calculates_equities)
+* `pious` (PyPI) drives `mccfr upi` as it drives PioSOLVER: trees, solves, values, locks, files and its
+  aggregation reports
+  (test_it_builds_solves_walks_and_locks, test_it_aggregates_what_it_has_saved, test_it_calculates_equities)
 """
 
 import gc
@@ -76,7 +77,7 @@ def test_hands_have_its_order():
     assert tuple(combo_text(hand) for hand in range(1326)) == PIO_HAND_ORDER
 
 
-def test_it_builds_solves_and_walks(turn):
+def test_it_builds_solves_walks_and_locks(turn):
     solver, said = turn
     assert "go ok!" in said and "SOLVER: stopped (required accuracy reached)" in said
     told = dict(line.split(": ") for line in solver.calc_results().split("\n"))
@@ -96,7 +97,12 @@ def test_it_builds_solves_and_walks(turn):
     assert "ok!" in solver.set_strategy("r:0:b20", fold)
     assert solver.show_strategy("r:0:b20")[0][PIO_HAND_ORDER.index("AsJs")] == 1
     assert solver.calc_global_freq("r:0:b20:c") == 0
-    solver.go(1, "steps", quiet=True)
+    assert "lock_node ok!" in solver.lock_node("r:0:b20")
+    solver.go(30, "steps", quiet=True)
+    assert solver.calc_global_freq("r:0:b20:c") == 0
+    assert "unlock_node ok!" in solver.unlock_node("r:0:b20")
+    solver.set_accuracy(0.5)
+    solver.go(quiet=True)
     assert solver.calc_global_freq("r:0:b20:c") > 0
 
 

@@ -193,10 +193,35 @@ def test_another_strategy_counts_until_the_next_solve():
     assert client.ask("calc_global_freq r:0:b90:c") == "0"
     value, met = client.numbers("calc_ev IP r:0:b90")
     assert np.nansum(np.multiply(value, met)) == pytest.approx(0, abs=1e-6)
-    assert client.ask("lock_node r:0:b90").startswith("ERROR: locks are not there yet")
     client.ask("go 1 steps", "wait_for_solver")
     assert client.ask("show_strategy r:0:b90") != before
     assert float(client.ask("calc_global_freq r:0:b90:c")) > 0
+
+
+def test_a_locked_node_stays_and_the_rest_answers_it(tmp_path):
+    """Against who always folds to a bet nearly every hand bets, and wins the pot."""
+    client = spot(RIVER, *LINES)
+    folds = " ".join(["1"] * 1326 + ["0"] * 2652)
+    client.ask(f"set_strategy r:0:b90 {folds}", "lock_node r:0:b90", "set_accuracy 0.2", "go", "wait_for_solver")
+    told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+    assert float(told["EV OOP"]) == pytest.approx(180, abs=0.5) and float(told["Exploitable for"]) <= 0.2
+    assert client.ask("calc_global_freq r:0:b90:c") == "0" and float(client.ask("calc_global_freq r:0:b90")) > 0.8
+    path, other = tmp_path / "locked.cfr", Client()
+    client.ask(f"dump_tree {path}")
+    other.ask("set_threads 1", f"load_tree {path}", "go 5 steps", "wait_for_solver")
+    assert other.ask("calc_global_freq r:0:b90:c") == "0"
+    assert other.ask("unlock_node r:0:b90", "go 50 steps", "wait_for_solver").endswith("ok!")
+    assert float(other.ask("calc_global_freq r:0:b90:c")) > 0
+
+
+def test_a_lock_is_of_one_board():
+    """A node behind a card is locked there, and on no other card, be it alike but for suits."""
+    client = spot(TURN, "20 60", "0 0 20", oop="AA,KQs,JTs", ip="QQ,AJs,T9s:0.5", pot=40, stack=100)
+    bets = " ".join(["0"] * 1326 + ["1"] * 1326)
+    client.ask(f"set_strategy r:0:c:c:2d {bets}", "lock_node r:0:c:c:2d", "go 20 steps", "wait_for_solver")
+    for card, always in (("2d", True), ("2c", False), ("3d", False)):
+        chances = [float(client.ask(f"calc_global_freq r:0:c:c:{card}{action}")) for action in ("", ":b20")]
+        assert (chances[0] == pytest.approx(chances[1], rel=1e-6)) == always
 
 
 def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):

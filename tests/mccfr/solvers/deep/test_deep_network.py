@@ -12,7 +12,6 @@ Shows:
   test_a_reservoir_that_takes_every_sample_is_caught, test_weights_that_a_reload_changes_are_caught)
 """
 
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -196,9 +195,8 @@ def test_games_without_cards_are_seen_by_number():
 
 
 def test_the_reader_of_the_documents_reads_a_network():
-    text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
     names = {}
-    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
+    exec((ROOT / "docs/examples/read_networks.py").read_text(encoding="utf-8"), names)
     for name, readout in (("plain", "last"), ("plain, all read", "all")):
         net, given = networks()[name]
         parameters = net.initial(new_stream(2, 0)).astype(np.float64)
