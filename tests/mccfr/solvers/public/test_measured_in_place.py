@@ -25,10 +25,10 @@ from mccfr.tables.layout import TableSet
 POT = 60
 
 
-def spot(board, oop, ip):
+def spot(board, oop, ip, **more):
     """A small turn or river."""
     sizes = {"first": ["75%"], "later": ["allin"]}
-    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120}
+    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120, **more}
     return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
 
 
@@ -37,6 +37,7 @@ SPOTS = {
     "monotone turn": ("Kc7c2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
     "paired river": ("Kc7d7s5hTc", "AA,KQ,76s:0.001,JJ", "QQ,AK:0.7,87s,A5s,22"),
 }
+RAKED = {"rake": 0.05, "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
 
 
 @pytest.fixture
@@ -48,10 +49,10 @@ def average(cfr):
     return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs), None)
 
 
-@pytest.mark.parametrize("name", SPOTS)
+@pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])
 @pytest.mark.parametrize("iterations", [0, 1, 30])
-def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, iterations, monkeypatch):
-    game = spot(*SPOTS[name])
+def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, monkeypatch):
+    game = spot(*SPOTS[name], **more)
     cfr = VectorCfr(game, variant("dcfr"))
     if iterations:
         cfr.iterate(iterations)
