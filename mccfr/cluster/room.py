@@ -15,7 +15,6 @@ from mccfr.runs.session.strata.frames import first_specs
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
 from mccfr.tables.layout import TableLayout
-from storage.space import bytes_text
 
 _CELL_BYTES = 8
 _COPIES = 3  # of the first street, by each rank: the copy, the order and the answer
@@ -80,8 +79,8 @@ def ranks_problem(
     taken, names = memory.taken(owner), {place.machine: place.host for place in places}
     for machine in np.flatnonzero(taken > memory.free).tolist():
         return (
-            f"{names[machine]} needs {bytes_text(taken[machine] + fixed)} of memory ({bytes_text(memory.sizes.max())} "
-            f"for the largest stratum) and has {bytes_text(memory.free[machine] + fixed)}, and no other placement fits: "
+            f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
+            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}, and no other placement fits all machines: "
             "take more machines or more strata, or a smaller abstraction"
         )
     return None

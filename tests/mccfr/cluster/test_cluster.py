@@ -382,7 +382,7 @@ def test_a_machine_without_room_for_its_strata_is_named(whole):
     game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
     check_room(whole, game, places)
     check_room(whole, game, with_memory(places, [10**12] * 3))
-    with pytest.raises(ValueError, match=r"b needs [\d.]+ [kM]B .* for the largest stratum\) and has 5 kB"):
+    with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
         check_room(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
 
 
