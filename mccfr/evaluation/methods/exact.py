@@ -136,7 +136,7 @@ class ExactMethod(OverAllDeals):
         elif record["exploitability_mbb"] is not None:
             size += f" = {record['exploitability_mbb']:.6g} mbb/g"
         value = f"value for player 0 {record['value_chips']:.6g} chips"
-        if record["bound"] == self.bound:
+        if record.get("bound", self.bound) == self.bound:
             return f"exploitability {size}, {value} (exact, {took})"
         low, high = record["ci95_chips"]
         bound, (least, most) = record["lower_chips"], record["lower_ci95_chips"]
@@ -147,7 +147,7 @@ class ExactMethod(OverAllDeals):
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        about = "" if record["bound"] == self.bound else "about "
+        about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
 
 
