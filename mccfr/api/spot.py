@@ -23,7 +23,7 @@ def spot(
     bets: str | None = None,
     raises: str | None = None,
     menu: Mapping[str, Any] | None = None,
-    rake: float = 0.0,
+    rake: float | None = None,
     rake_cap: float | None = None,
     locks: Mapping[str, str] | None = None,
     to: float = 0.003,
@@ -40,7 +40,7 @@ def spot(
     policy, line  in place of these four: a policy or run, and a line of it to where a street begins, "r300c/"
     bets, raises  sizes, streets apart by "/": "0.33p,0.75p/0.5p"; None: "0.5p", and of a policy its own
     menu          keys of `[game.menu]` beside them
-    rake          share of every pot that its winner does not get, at most `rake_cap` chips
+    rake          share of every pot that its winner does not get, at most `rake_cap` chips; None: a policy's own
     locks         by line what is played there and not learnt: {"cr184": "f 40%; c 60%"}
     to            stop at this share of the pot
     run           run directory; None: runs/spot-BOARD-..., one for each spot, so that asking again goes on
@@ -54,8 +54,8 @@ def spot(
     reporter = CallbackReporter(progress)
     typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
     given, own = asked_spot(board, typed, None if policy is None else Path(policy), line)
-    taken = {"rake": rake or None, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
-    given |= {key: value for key, value in taken.items() if value is not None}
+    others = {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    given |= {key: value for key, value in others.items() if value is not None}
     asked = Asked(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
     terms = Terms(reporter, force=force)
     started = start_spot(given, asked, terms)

@@ -1,6 +1,7 @@
 """A line of a policy as a spot that can be typed: ranges by Bayes, pot, stacks, and the policy's own bets behind it."""
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ def spot_behind(
         "effective_stack": whole_stack(config) - put_in,
         "big_blind": source.game.big_blind_chips,
     }
-    if isinstance(config, HoldemSubgame) and config.rake:
-        game |= {"rake": config.rake, "rake_cap": config.rake_cap}
+    if (rake := source.game.rake) is not None:
+        game |= {"rake": rake.share} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
     return game, _menu_behind(config, found.line)
 
 

@@ -8,7 +8,7 @@ keeps them too.
 from abstraction.kernels.jit import part_njit
 from mccfr.solvers.regret import as_element
 
-_LEAST = 1e-30  # of reach, where a row is in the average though nobody gets there; float32 has no more than 1e-38
+_LEAST = 1e-20  # of reach, where a row is in the average though nobody gets there; cells of 16 bits go down to 1e-30
 
 
 @part_njit

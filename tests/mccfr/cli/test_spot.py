@@ -240,7 +240,7 @@ def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
         ("r150=call", "'call' is no action (f, c, r, r300) and a share or a range of it"),
         ("r150=c AX", "range item 'AX' is not known"),
         ("oop:r150=c 1", "the other player acts there"),
-        ("bb:r150=c 1", "the position 'bb' is none: oop or ip is"),
+        ("bb:r150=c 1", "the position 'bb' is none: oop or ip or big_blind or button is"),
         ("*/*=c 1", "no decision is there that has these actions"),
     ],
 )

@@ -81,12 +81,13 @@ def test_a_solved_spot_has_spots_of_its_own(capsys, tmp_path, monkeypatch):
     """Of a turn the river: by the command and in Python, with ranges as the page shows them."""
     monkeypatch.chdir(tmp_path)
     turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": 0.02}
-    mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="")
+    mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="", rake=0.05, rake_cap=9)
     there = ["--policy", "turn", "--line", "cr100c/", "--board", "QsJh2h7c3d", "--workers", "0"]
     ended = call(capsys, "spot", *there, "--run", "river", "--json")
     found = json.loads(ended.out)
     assert (found["board"], found["pot_chips"], ended.status) == ("QsJh2h7c3d", 200, 0)
     assert [one["action"] for one in found["actions"]] == ["c", "r200"]
+    assert sum(found["ev_chips"]) == pytest.approx(191, abs=1e-3)  # rake is that of the turn
     again = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="river")
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
     wide = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="wide", bets="25%")

@@ -16,6 +16,7 @@ import pytest
 from mutants import mutant
 from places import RUNS
 from refusals import refused
+from strategies import some_locks
 
 from abstraction.kernels.jit import uncached_njit
 from mccfr.config.file import config_from
@@ -200,3 +201,18 @@ def test_what_cannot_be_narrow_is_refused():
     kuhn = VectorCfr(build_game(KuhnGame(), RUNS), variant("cfr+"), "int16")
     kuhn.iterate(100)
     assert exploitability(kuhn) < 0.01
+
+
+def test_locked_rows_are_the_lock_in_cells_of_16_bits():
+    """Whoever gets there: after some iterations there are hands that never bet, and rows behind."""
+    game = some_locks(RIVER, by_hand=True)
+    cfr = VectorCfr(game, variant("dcfr"), "int16")
+    cfr.iterate(12)
+    found = cfr.average_strategy()
+    bucket = game.cards.bucket[0][:, 0]
+    for node, shares in game.tree.locks.shares.items():
+        player, slot = int(game.tree.arrays.block[node]) % 2, int(game.tree.arrays.slot[node])
+        held = np.flatnonzero(bucket[player] >= 0)
+        rows = found.probability[player][bucket[player, held], slot : slot + len(shares)].T
+        given = shares[:, held] >= 0
+        np.testing.assert_allclose(rows[given], shares[:, held][given], atol=2e-4)

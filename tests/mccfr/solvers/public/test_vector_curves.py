@@ -3,6 +3,7 @@
 Shows:
 
 * Full width follows reference curves (test_small_games_follow_the_reference_curves, test_reference_curves)
+* DCFR's average gets worse at times, in float64 as in float32 (test_dcfrs_average_gets_worse_for_a_while)
 """
 
 import csv
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from places import DATA, ENDGAMES, RUNS
 
+from mccfr.config.file import config_from
 from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -212,3 +214,26 @@ def test_known_values(config, value, at_most, name):
     cfr.iterate(1000)
     assert exploitability(cfr) < at_most
     assert expected_value(cfr.game, cfr.average_strategy()) == pytest.approx(value, abs=at_most)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dcfrs_average_gets_worse_for_a_while(dtype):
+    """Without rounding's help: regrets that are moved by a millionth change nothing (docs/measured/full-width.md)."""
+    oop = "AQo,55,JJ,KJo,22,65s,KQo,T9s,76s,AA,87s,AJs,AQs,JTs,KTs,QTs"
+    ip = "33,KTs,65s,TT,QQ,88,98s,AKo,AKs,AQs,QJs,99,QTs,JTo,T9s,QJo,A4s,44,66"
+    spot = {"board": "AsKd3d3c9h", "ranges": {"oop": oop, "ip": ip}, "pot": 20, "effective_stack": 200}
+    menu = {"first": ["130%"], "later": ["100%"], "allin_spr": 0.0}
+    game = build(config_from({"game": {"name": "holdem-subgame", **spot, "menu": menu}}, "test").game)
+    found = []
+    for moved in (0.0, 1e-6):
+        cfr = VectorCfr(game, variant("dcfr"), dtype)
+        cfr.iterate()
+        for name, table in cfr.tables.items():
+            if name.startswith("regret"):
+                by = 1 + moved * np.random.default_rng(1).standard_normal(table.shape)
+                np.multiply(table, by.astype(dtype), out=table)
+        for iteration in (110, 120, 200):
+            cfr.iterate(iteration - cfr.iteration)
+            found.append(exploitability(cfr) / game.pot_chips)
+    assert found[1] > 1.25 * found[0] and found[2] < 0.7 * found[0]
+    assert found == pytest.approx([0.001956, 0.002530, 0.001208] * 2, rel=3e-3)
