@@ -20,7 +20,7 @@ from abstraction.ranges import class_names, class_of
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.units import Effort, Units, play_units
 from mccfr.intervals import student95
-from mccfr.play.line_ranges import Followed, LineRanges
+from mccfr.play.line_ranges import Followed, RangesOfLine
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.profile import Profile
 from mccfr.trees.lines import line_text
@@ -84,7 +84,7 @@ class LineOnFlops(Units):
         """Raises `ValueError` for a line that leads to no decision of the tree on the flop, and for too few drawn."""
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
-        self._ranges, self._line, self._flops = LineRanges(source), line, flops
+        self._ranges, self._line, self._flops = RangesOfLine(source), line, flops
         self._drawn, self._seed = drawn, seed
         found = self.follow(0)
         (node, _), *more = found.places
