@@ -176,10 +176,10 @@ def _measured_lines(run: "Run") -> list[str]:
 def _figure(record: Mapping[str, Any]) -> str:
     """Exploitability, with what the figure is of the truth before it."""
     mbb = record["exploitability_mbb"]
-    if record["bound"] == "lower" and record["exploitability_chips"] < 0:
+    if record.get("bound") == "lower" and record["exploitability_chips"] < 0:
         return "no bound"
     text = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-    return f"{_SIGNS.get(record['bound'], '')}{text}"
+    return _SIGNS.get(str(record.get("bound")), "") + text
 
 
 _SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}

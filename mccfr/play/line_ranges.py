@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mccfr.cards.dealt import Board
 from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.said import said_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
 from mccfr.policy.profile import Behaviour
@@ -49,7 +50,7 @@ class Followed:
     acted: list[tuple[str, State, str]]
 
 
-class LineRanges:
+class RangesOfLine:
     """A strategy, to be followed down lines of betting."""
 
     def __init__(self, source: Behaviour) -> None:
@@ -64,7 +65,7 @@ class LineRanges:
 
         Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
         """
-        line = line.strip()
+        line = said_line(self._game, line.strip())
         state, readings = self.betting.read(line)
         if isinstance(state, int):
             raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")

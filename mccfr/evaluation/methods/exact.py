@@ -80,6 +80,10 @@ class ExactMethod(OverAllDeals):
         """As `Method.suits`: not whole hold'em, where it takes hours."""
         return not _by_flops(game)
 
+    def at_once(self, game: "Game") -> bool:
+        """As `Method.at_once`: whole hold'em alone is evaluated flop by flop."""
+        return not _by_flops(game)
+
     def in_place(self, game: "Game") -> bool:
         """As `Method.in_place`."""
         from mccfr.solvers.public.best_response import is_large
@@ -136,7 +140,7 @@ class ExactMethod(OverAllDeals):
         elif record["exploitability_mbb"] is not None:
             size += f" = {record['exploitability_mbb']:.6g} mbb/g"
         value = f"value for player 0 {record['value_chips']:.6g} chips"
-        if record["bound"] == self.bound:
+        if record.get("bound", self.bound) == self.bound:
             return f"exploitability {size}, {value} (exact, {took})"
         low, high = record["ci95_chips"]
         bound, (least, most) = record["lower_chips"], record["lower_ci95_chips"]
@@ -147,7 +151,7 @@ class ExactMethod(OverAllDeals):
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        about = "" if record["bound"] == self.bound else "about "
+        about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
 
 

@@ -27,15 +27,15 @@ from mccfr.tables.layout import TableSet
 POT = 60
 
 
-def config(board, oop, ip):
+def config(board, oop, ip, **more):
     """Of a small turn or river."""
     sizes = {"first": ["75%"], "later": ["allin"]}
     spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120, "menu": sizes}
-    return config_from(spot_document(spot, 0.01, 0), "test")
+    return config_from(spot_document(spot | more, 0.01, 0), "test")
 
 
-def spot(*given):
-    return build_game(config(*given).game, Path())
+def spot(*given, **more):
+    return build_game(config(*given, **more).game, Path())
 
 
 SPOTS = {
@@ -43,6 +43,7 @@ SPOTS = {
     "monotone turn": ("Kc7c2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
     "paired river": ("Kc7d7s5hTc", "AA,KQ,76s:0.001,JJ", "QQ,AK:0.7,87s,A5s,22"),
 }
+RAKED = {"rake": 0.05, "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
 
 
 @pytest.fixture
@@ -54,10 +55,10 @@ def average(cfr):
     return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs), None)
 
 
-@pytest.mark.parametrize("name", SPOTS)
+@pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])
 @pytest.mark.parametrize("iterations", [0, 1, 30])
-def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, iterations, monkeypatch):
-    game = spot(*SPOTS[name])
+def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, monkeypatch):
+    game = spot(*SPOTS[name], **more)
     cfr = VectorCfr(game, variant("dcfr"))
     if iterations:
         cfr.iterate(iterations)
