@@ -190,5 +190,5 @@ def test_games_and_schedules_that_it_cannot_take_are_refused(leduc):
     matrix = build_game(MatrixGame(payoffs=((1.0, 0.0), (0.0, 1.0))), None)
     refused(r"solver\..*has no cards beside its tree", layout, matrix)
     deck = DeckOfClasses((0, 3), np.full((2, 2), 5), lambda: [])
-    refused(r"solver\..*draws its boards from the deck", layout, Game("holdem", leduc.tree, deck))
+    refused(r"solver\..*draws its boards from the deck", CfrBr, Game("holdem", leduc.tree, deck), CFR)
     refused(r"solver\..*follows a schedule", layout, leduc, variant="hs-dcfr")
