@@ -31,12 +31,12 @@ KUHN = {
         "variant": [{"name": "a"}, {"name": "b", "set": ["solver.discount=none"]}],
     },
 }
-SMALL = catalogue.Figure(
+SMALL = catalogue.PaperFigure(
     "Kuhn",
     {"poker": KUHN},
     [
-        catalogue.View("poker", "iterations", "exploitability_chips"),
-        catalogue.View("poker", "nodes", "exploitability_chips"),
+        catalogue.FigureView("poker", "iterations", "exploitability_chips"),
+        catalogue.FigureView("poker", "nodes", "exploitability_chips"),
     ],
     [catalogue.Comparison("a", "b", 100, 400)],
 )
@@ -85,7 +85,7 @@ def test_ratio_is_the_geometric_mean_over_the_points_both_have():
 
 
 def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(catalogue.CATALOGUE, "small", catalogue.Entry("small", lambda request: SMALL))
+    monkeypatch.setitem(catalogue.CATALOGUE, "small", catalogue.FigureEntry("small", lambda request: SMALL))
     request = catalogue.Request("small", None, None)
     figures.make("small", request, tmp_path)
     assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")

@@ -16,8 +16,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import soak
 import soak_world
 from soak import Soak, Subject
-from soak_troubles import COMMON, DONE, KILLED, Run, Trouble, flips, moves, swaps
-from soak_world import Place, nodes_of, same_bits
+from soak_troubles import COMMON, DONE, KILLED, SoakRun, Trouble, flips, moves, swaps
+from soak_world import SoakPlace, nodes_of, same_bits
 
 LEDUC = """[game]
 name = "leduc"
@@ -59,13 +59,13 @@ def place(tmp_path, monkeypatch, capsys):
         return found.status, found.out + found.err
 
     monkeypatch.setattr(soak, "run_command", run_command)
-    return Place.make(tmp_path / "soak", 0, 0)
+    return SoakPlace.make(tmp_path / "soak", 0, 0)
 
 
 @pytest.fixture
 def disturbed(place, trained):
     shutil.copytree(trained, place.disk / "run")
-    return Run(place, place.disk / "run", random.Random(1))
+    return SoakRun(place, place.disk / "run", random.Random(1))
 
 
 def session(disturbed, monkeypatch, does, trouble=None, **ended):
@@ -131,7 +131,7 @@ def test_other_bits_and_a_rise_are_noticed(place, disturbed, trained, tmp_path):
     shutil.copytree(tmp_path / "other", place.folder / "leduc-undisturbed")
     made._end_of_life(subject, disturbed, finished=True)
     assert made.tally.violations == ["leduc: other bits than undisturbed"] and not disturbed.directory.exists()
-    levels = [soak_world.Level(10**8, files, 3) for files in (10, 10, 20, 11, 15, 11, 10, 20, 20)]
+    levels = [soak_world.HeldAtOnce(10**8, files, 3) for files in (10, 10, 20, 11, 15, 11, 10, 20, 20)]
     made.tally.levels["leduc"] = levels
     made.left_over()
     assert made.tally.violations[1:] == ["leduc: files rose from 10 to 20"]
@@ -147,7 +147,7 @@ def test_bounds_that_are_apart_are_noticed():
 @pytest.mark.slow
 def test_a_run_that_is_killed_moved_and_damaged_ends_with_the_bits_of_one_that_was_not(tmp_path):
     subject = Subject("leduc", LEDUC, COMMON)
-    made = Soak(Place.make(tmp_path / "soak", 0, 0), [subject], 3)
+    made = Soak(SoakPlace.make(tmp_path / "soak", 0, 0), [subject], 3)
     made.references()
     for _ in range(3):
         made.life(subject, time.monotonic() + 120)

@@ -25,16 +25,16 @@ from mccfr.policy.profile import Profile
 DECK = {"name": "poker", "ranks": 3, "suits": 2, "hole_cards": 2, "board_cards": [0, 1, 1], "merge_suits": True}
 GAME = {**DECK, "antes": [1, 1], "stack": 3}
 PLANS = [
-    tool.Plan("ehs", 2, tool.SAMPLED, 0, (300, 20_000)),
-    tool.Plan("recall", 2, tool.SAMPLED, 0, (20_000,)),
-    tool.Plan("ehs", 2, tool.BR, 0, (20_000,)),
+    tool.Arm("ehs", 2, tool.SAMPLED, 0, (300, 20_000)),
+    tool.Arm("recall", 2, tool.SAMPLED, 0, (20_000,)),
+    tool.Arm("ehs", 2, tool.BR, 0, (20_000,)),
 ]
-EFFORT = tool.Effort(hands=None, nodes=20_000, boards=30)
+EFFORT = tool.StudyEffort(hands=None, nodes=20_000, boards=30)
 """All 30 boards and every deal: nothing is sampled, so that bounds hold to the last digits."""
 
 
 def begun(out):
-    return tool.Study(out, GAME, tool.Plan(tool.LOSSLESS, 0, tool.SAMPLED, 9, (20_000,)))
+    return tool.Study(out, GAME, tool.Arm(tool.LOSSLESS, 0, tool.SAMPLED, 9, (20_000,)))
 
 
 def test_every_lower_bound_is_below_the_exact_figure_and_a_stop_costs_one_policy(tmp_path, monkeypatch):

@@ -115,7 +115,7 @@ def random_numbers(rng, cells):
         cells[i] = uniform(rng) * 1500.0 - 1000.0
 
 
-class Player:
+class TimedPlayer:
     """Runs batches of iterations on given tables, as a worker of a run does."""
 
     def __init__(self, sampling: str, game: BettingGame, arrays: TableArrays, worker: int) -> None:
@@ -153,7 +153,7 @@ def work(assignment: str, worker: int) -> None:
     game = betting_game(document["buckets"])
     mapping = map_regions(regions_from_json(document["regions"]), writable=True, populate=True)
     arrays = kernel_arrays(table_layout(game), {"float32": mapping.flat}, mapping.offsets)
-    player, total = Player(document["sampling"], game, arrays, worker), np.zeros(3, np.int64)
+    player, total = TimedPlayer(document["sampling"], game, arrays, worker), np.zeros(3, np.int64)
     player.run()  # compiles
     end = time.perf_counter() + WARM_SECONDS
     while time.perf_counter() < end:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import rich_click as click
 from figures_bounds import BOUNDS, make_bounds
-from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
+from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, PaperFigure, Request, clock_game
 from figures_clock import POINTS, SECONDS, clock_table, make_clock
 from figures_example import make_example
 
@@ -39,7 +39,7 @@ def ratio(comparison: Comparison, curves: Sequence[Curve], measure: str) -> floa
     return float(np.exp(np.mean(np.log(values[0] / values[1]))))
 
 
-def compare_curves(figure: Figure, curves: Mapping[str, Sequence[Curve]], out: Path) -> list[str]:
+def compare_curves(figure: PaperFigure, curves: Mapping[str, Sequence[Curve]], out: Path) -> list[str]:
     """Write the figure's comparisons as CSV; returns them as lines for people."""
     lines, table = [], [["experiment", "measure", "better", "worse", "first", "last", "ratio"]]
     for name, found in curves.items():
@@ -59,7 +59,7 @@ def compare_curves(figure: Figure, curves: Mapping[str, Sequence[Curve]], out: P
 
 
 def panels_of(
-    figure: Figure, experiments: Mapping[str, Experiment], curves: Mapping[str, Sequence[Curve]]
+    figure: PaperFigure, experiments: Mapping[str, Experiment], curves: Mapping[str, Sequence[Curve]]
 ) -> list[Panel]:
     """The figure's panels."""
     panels = []

@@ -21,7 +21,7 @@ _SMALL_ITERATIONS = {1: 64, 2: 128}
 
 
 @dataclass(frozen=True)
-class View:
+class FigureView:
     """One panel: a measure of an experiment's curves over an axis."""
 
     experiment: str
@@ -40,12 +40,12 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """Experiments by name, as documents of `mccfr compare`, the panels drawn from them, and what is compared."""
 
     title: str
     experiments: Mapping[str, Document]
-    views: Sequence[View]
+    views: Sequence[FigureView]
     comparisons: Sequence[Comparison] = ()
     columns: int = 1
 
@@ -60,11 +60,11 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Entry:
+class FigureEntry:
     """A line of the catalogue."""
 
     title: str
-    make: Callable[[Request], Figure]
+    make: Callable[[Request], PaperFigure]
 
 
 def _variant(name: str, *overrides: str) -> Document:
@@ -138,7 +138,7 @@ def clock_game(name: str, request: Request) -> tuple[Document, str]:
 
 def _endgame_variants(
     number: int, request: Request, variants: Sequence[Document], comparisons: Sequence[tuple[str, str]], river_last: int
-) -> Figure:
+) -> PaperFigure:
     """Full-width variants on an endgame, over iterations; `river_last` of them on rivers at the small size."""
     game, name = _endgame(number, request)
     turn = number in _TURN_SUBGAMES
@@ -152,10 +152,10 @@ def _endgame_variants(
     ranges = [(256, 2048) if last > 256 else (last // 4, last)]
     if last > 4096:
         ranges.append((last // 2, last))
-    return Figure(
+    return PaperFigure(
         name,
         {"curves": document},
-        [View("curves", "iterations", "exploitability_mbb")],
+        [FigureView("curves", "iterations", "exploitability_mbb")],
         [Comparison(better, worse, *ends) for ends in ranges for better, worse in comparisons],
     )
 
@@ -171,7 +171,7 @@ _DISCOUNT_COMPARISONS = (
 _MINIMISER_COMPARISONS = (("NormalHedge DCFR", "DCFR(3/2, 0, 2)"), ("Optimistic LCFR", "LCFR"))
 
 
-def _goofspiel(request: Request) -> Figure:
+def _goofspiel(request: Request) -> PaperFigure:
     last = {"small": 1024, "paper": 8192}[request.size]
     document = {
         "game": {"name": "goofspiel"},
@@ -180,15 +180,15 @@ def _goofspiel(request: Request) -> Figure:
         "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
     }
     comparisons = [("CFR", "LCFR"), *_DISCOUNT_COMPARISONS]
-    return Figure(
+    return PaperFigure(
         "Goofspiel, five cards",
         {"curves": document},
-        [View("curves", "iterations", "exploitability_chips")],
+        [FigureView("curves", "iterations", "exploitability_chips")],
         [Comparison(better, worse, last / 4, last) for better, worse in comparisons],
     )
 
 
-def _matrix(request: Request) -> Figure:
+def _matrix(request: Request) -> PaperFigure:
     last = {"small": 4096, "paper": 1048576}[request.size]
     document = {
         "game": {"name": "matrix", "payoffs": [[1, 0.9], [-0.7, 1]]},
@@ -196,15 +196,15 @@ def _matrix(request: Request) -> Figure:
         "run": {"workers": request.workers or 0},
         "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
     }
-    return Figure(
+    return PaperFigure(
         "The matrix game [[1, 0.9], [-0.7, 1]]",
         {"curves": document},
-        [View("curves", "iterations", "exploitability_chips")],
+        [FigureView("curves", "iterations", "exploitability_chips")],
         [Comparison(better, worse, last / 4, last) for better, worse in _DISCOUNT_COMPARISONS],
     )
 
 
-def _sampled(number: int, request: Request) -> Figure:
+def _sampled(number: int, request: Request) -> PaperFigure:
     """External sampling with and without discounts, over nodes touched."""
     game, name = _endgame(number, request)
     last, seeds = {"small": (1e8, 5), "paper": (1e9, 100)}[request.size]
@@ -223,10 +223,10 @@ def _sampled(number: int, request: Request) -> Figure:
         },
     }
     comparisons = [("linear", "no discount"), ("initial", "no discount"), ("initial", "linear")]
-    return Figure(
+    return PaperFigure(
         f"{name}: external sampling",
         {"curves": document},
-        [View("curves", "nodes", "exploitability_mbb")],
+        [FigureView("curves", "nodes", "exploitability_mbb")],
         [Comparison(better, worse, last / 2, last) for better, worse in comparisons],
     )
 
@@ -258,7 +258,7 @@ def _leduc(game: str, last: float, request: Request, variants: Sequence[Document
     }
 
 
-def _pruning(request: Request) -> Figure:
+def _pruning(request: Request) -> PaperFigure:
     variants = [
         _preset(f"{name}, {pruning} pruning", preset, f"solver.pruning={pruning}", "solver.prune_threshold=25")
         for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
@@ -269,16 +269,16 @@ def _pruning(request: Request) -> Figure:
         for name in ("CFR", "CFR+")
         for nodes in _PRUNING_NODES[request.size].values()
     ]
-    return Figure(
+    return PaperFigure(
         "Regret-based against partial pruning",
         {game: _leduc(game, nodes, request, variants) for game, nodes in _PRUNING_NODES[request.size].items()},
-        [View(game, "nodes", measure) for measure in _MEASURES for game in _LEDUC],
+        [FigureView(game, "nodes", measure) for measure in _MEASURES for game in _LEDUC],
         comparisons,
         columns=2,
     )
 
 
-def _zero_reach(request: Request) -> Figure:
+def _zero_reach(request: Request) -> PaperFigure:
     """Best responses where a player's own reach is 0, over iterations."""
     last = {"small": 4096, "paper": 65536}[request.size]
     variants = [
@@ -292,16 +292,16 @@ def _zero_reach(request: Request) -> Figure:
         "run": {"workers": request.workers or 0},
         "compare": {"title": "Leduc", "x": "iterations", "y": _MEASURES, "at": powers(last), "variant": variants},
     }
-    return Figure(
+    return PaperFigure(
         "A best response where own reach is zero, on Leduc",
         {"Leduc": document},
-        [View("Leduc", axis, "nash_conv_chips") for axis in ("iterations", "nodes")],
+        [FigureView("Leduc", axis, "nash_conv_chips") for axis in ("iterations", "nodes")],
         [Comparison(f"{name}, zero-reach best response", name, last / 4, last) for name in ("CFR", "CFR+")],
         columns=2,
     )
 
 
-def _thresholds(request: Request) -> Figure:
+def _thresholds(request: Request) -> PaperFigure:
     variants = [
         _preset(f"{name}, threshold {threshold}", preset, f"solver.prune_threshold={threshold}")
         for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
@@ -319,15 +319,15 @@ def _thresholds(request: Request) -> Figure:
         for name in ("CFR", "CFR+")
         for threshold in (1, 10, 50)
     ]
-    views = [View(name, "nodes", "nash_conv_chips") for name in documents]
-    return Figure("Minimum skip thresholds on Leduc-5", documents, views, comparisons, columns=2)
+    views = [FigureView(name, "nodes", "nash_conv_chips") for name in documents]
+    return PaperFigure("Minimum skip thresholds on Leduc-5", documents, views, comparisons, columns=2)
 
 
 _NEWER_LAST = {"small": 1000, "paper": 10_000}
 _TWIN_LAST = {"small": 64, "paper": 1000}
 
 
-def _newer(request: Request) -> Figure:
+def _newer(request: Request) -> PaperFigure:
     """Variants after 2019 beside the best before, each to the horizon that schedules plan for."""
     games: dict[str, tuple[Document, int, str]] = {
         "Kuhn": ({"game": {"name": "kuhn"}}, _NEWER_LAST[request.size], "exploitability_chips"),
@@ -352,10 +352,10 @@ def _newer(request: Request) -> Figure:
             **document,
             "compare": {**document.get("compare", {}), **compare, "variant": list(NEWER)},
         }
-    return Figure(
+    return PaperFigure(
         "Full-width variants after 2019",
         experiments,
-        [View(name, "iterations", measure) for name, (_, _, measure) in games.items()],
+        [FigureView(name, "iterations", measure) for name, (_, _, measure) in games.items()],
         [
             Comparison(variant["name"], "DCFR(3/2, 0, 2)", last / 2, last)
             for last in sorted({last for _, last, _ in games.values()})
@@ -366,29 +366,29 @@ def _newer(request: Request) -> Figure:
     )
 
 
-def _entries() -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+def _entries() -> dict[str, FigureEntry]:
+    found: dict[str, FigureEntry] = {}
     for number in range(1, 5):
-        found[f"discounting-{number}"] = Entry(
+        found[f"discounting-{number}"] = FigureEntry(
             f"D figure {number}: discounts on subgame {number}",
             lambda request, number=number: _endgame_variants(number, request, DISCOUNTS, _DISCOUNT_COMPARISONS, 8192),
         )
-    found["discounting-5"] = Entry("D figure 5: discounts on Goofspiel", _goofspiel)
+    found["discounting-5"] = FigureEntry("D figure 5: discounts on Goofspiel", _goofspiel)
     for number in range(1, 5):
-        found[f"discounting-{number + 5}"] = Entry(
+        found[f"discounting-{number + 5}"] = FigureEntry(
             f"D figure {number + 5}: NormalHedge and optimistic variants on subgame {number}",
             lambda request, number=number: _endgame_variants(number, request, MINIMISERS, _MINIMISER_COMPARISONS, 2048),
         )
     for number in (3, 4):
-        found[f"discounting-{number + 7}"] = Entry(
+        found[f"discounting-{number + 7}"] = FigureEntry(
             f"D figure {number + 7}: discounts in external sampling on subgame {number}",
             lambda request, number=number: _sampled(number, request),
         )
-    found["newer"] = Entry("N: variants after 2019 on six games", _newer)
-    found["matrix"] = Entry("D: the matrix game [[1, 0.9], [-0.7, 1]]", _matrix)
-    found["pruning-1"] = Entry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
-    found["pruning-a"] = Entry("P appendix A: best responses where own reach is zero, on Leduc", _zero_reach)
-    found["pruning-b"] = Entry("P appendix B: thresholds of regret-based pruning on Leduc-5", _thresholds)
+    found["newer"] = FigureEntry("N: variants after 2019 on six games", _newer)
+    found["matrix"] = FigureEntry("D: the matrix game [[1, 0.9], [-0.7, 1]]", _matrix)
+    found["pruning-1"] = FigureEntry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
+    found["pruning-a"] = FigureEntry("P appendix A: best responses where own reach is zero, on Leduc", _zero_reach)
+    found["pruning-b"] = FigureEntry("P appendix B: thresholds of regret-based pruning on Leduc-5", _thresholds)
     return found
 
 

@@ -19,7 +19,7 @@ from mccfr.games.libratus import Endgame, write_endgame
 
 
 @dataclass(frozen=True)
-class Recipe:
+class EndgameRecipe:
     street: int
     board: str
     pot_chips: int
@@ -29,7 +29,7 @@ class Recipe:
 
 
 RECIPES = {
-    "river": Recipe(
+    "river": EndgameRecipe(
         street=3,
         board="KdJh8s5c2h",
         pot_chips=600,
@@ -39,7 +39,7 @@ RECIPES = {
             "22+,A2s+,K2s+,Q4s+,J6s+,T6s+,96s+,85s+,75s+,64s+,54s,A2o+,K7o+,Q8o+,J8o+,T8o+,98o:0.5",
         ),
     ),
-    "turn": Recipe(
+    "turn": EndgameRecipe(
         street=2,
         board="Qd9c6c3h",
         pot_chips=1800,
@@ -69,7 +69,7 @@ def share_beaten(board: tuple[int, ...]) -> NDArray[np.float64]:
     return np.where(boards > 0, total / np.maximum(boards, 1), -1)
 
 
-def make(recipe: Recipe) -> Endgame:
+def make(recipe: EndgameRecipe) -> Endgame:
     board = parse_cards(recipe.board)
     beaten = share_beaten(board)
     noise = random.Random(recipe.seed)

@@ -21,8 +21,8 @@ from statistics import median
 from typing import Any
 
 import rich_click as click
-from soak_troubles import APART, BLOCKS, COMMON, CONCLUDING, FAILED, Run, Trouble, checkpoints_of
-from soak_world import Command, Level, Place, left_running, nodes_of, run_command, same_bits
+from soak_troubles import APART, BLOCKS, COMMON, CONCLUDING, FAILED, SoakRun, Trouble, checkpoints_of
+from soak_world import Command, HeldAtOnce, SoakPlace, left_running, nodes_of, run_command, same_bits
 
 DISK_BYTES, SHARED_BYTES = 4_000_000_000, 3_000_000_000
 _MOST_SESSIONS = 60  # of one life, which ends far sooner
@@ -116,7 +116,7 @@ class Tally:
     statuses: dict[str, Counter[int]] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     lives: Counter[str] = field(default_factory=Counter)
-    levels: dict[str, list[Level]] = field(default_factory=dict)
+    levels: dict[str, list[HeldAtOnce]] = field(default_factory=dict)
 
     def add(self, trouble: Trouble, struck: bool, status: int) -> None:
         (self.struck if struck else self.missed)[trouble.what] += 1
@@ -140,14 +140,14 @@ class Tally:
         return "\n".join([*rows, "", f"{sum(self.struck.values())} troubles, {len(self.violations)} violations"])
 
 
-def _numbers(level: Level) -> tuple[int, int, int]:
+def _numbers(level: HeldAtOnce) -> tuple[int, int, int]:
     return level.anonymous_bytes // 10**6, level.files, level.processes
 
 
 class Soak:
     """A soak under way in a folder."""
 
-    def __init__(self, place: Place, subjects: Sequence[Subject], seed: int) -> None:
+    def __init__(self, place: SoakPlace, subjects: Sequence[Subject], seed: int) -> None:
         self.place, self.subjects, self.random, self.tally = place, subjects, random.Random(seed), Tally()
         self._seconds: dict[str, float] = {}
         self._decks: dict[str, list[Trouble]] = {}
@@ -171,8 +171,8 @@ class Soak:
     def life(self, subject: Subject, end: float) -> None:
         """One life of a run, a session and a trouble after the other, until it is trained or the time is up."""
         directory = self.place.disk / f"{_file(subject)}-{self.tally.lives[subject.name]}"
-        run = Run(self.place, directory, self.random)
-        self.place.level = Level()
+        run = SoakRun(self.place, directory, self.random)
+        self.place.level = HeldAtOnce()
         for _ in range(_MOST_SESSIONS):
             if time.monotonic() > end or self._session(subject, run):
                 break
@@ -180,7 +180,7 @@ class Soak:
             self.tally.violated(f"{subject.name} does not end")
         self._end_of_life(subject, run, finished=time.monotonic() <= end)
 
-    def _session(self, subject: Subject, run: Run) -> bool:
+    def _session(self, subject: Subject, run: SoakRun) -> bool:
         """A session with its trouble; whether the run is trained."""
         trouble, before = self._next(subject, run), nodes_of(run.directory)
         struck = trouble.before is None or trouble.before(run)
@@ -207,7 +207,7 @@ class Soak:
         run.falls = 0
         return status == 0
 
-    def _next(self, subject: Subject, run: Run) -> Trouble:
+    def _next(self, subject: Subject, run: SoakRun) -> Trouble:
         """Each trouble once before any comes again; those of what is there wait until something is."""
         deck, early = self._decks.setdefault(subject.name, []), len(checkpoints_of(run)) < 2
         while not (fitting := [trouble for trouble in deck if trouble.before is None or not early]):
@@ -216,13 +216,13 @@ class Soak:
         deck.remove(fitting[0])
         return fitting[0]
 
-    def _command(self, subject: Subject, run: Run) -> Command:
+    def _command(self, subject: Subject, run: SoakRun) -> Command:
         if (run.directory / "manifest.json").exists():
             return Command(self.place, *subject.go_on, run.directory)
         config = self.place.folder / "runs" / f"{_file(subject)}.toml"
         return Command(self.place, *subject.begin, config, "--run", run.directory)
 
-    def _verified(self, subject: Subject, run: Run, *, damaged: bool = False) -> None:
+    def _verified(self, subject: Subject, run: SoakRun, *, damaged: bool = False) -> None:
         """`verify` finds what was damaged, and nothing else."""
         if not (run.directory / "manifest.json").exists():
             return
@@ -235,7 +235,7 @@ class Soak:
             elif lines not in ([f"{path}: sound"], named or None):
                 self.tally.violated(f"{subject.name}: {path.name} is not sound: {output}")
 
-    def _end_of_life(self, subject: Subject, run: Run, *, finished: bool) -> None:
+    def _end_of_life(self, subject: Subject, run: SoakRun, *, finished: bool) -> None:
         if finished:
             self.tally.lives[subject.name] += 1
             self.tally.levels.setdefault(subject.name, []).append(self.place.level)
@@ -259,18 +259,18 @@ class Soak:
             third = len(levels) // 3
             if third >= _LIVES:
                 ends = map(_usual, (levels[:third], levels[-third:]))
-                for first, last, what in zip(*ends, vars(Level()), strict=True):
+                for first, last, what in zip(*ends, vars(HeldAtOnce()), strict=True):
                     if last > _RISES * first:
                         self.tally.violated(f"{name}: {what} rose from {first} to {last}")
 
 
-def _usual(levels: Sequence[Level]) -> list[float]:
+def _usual(levels: Sequence[HeldAtOnce]) -> list[float]:
     """Medians: a life that ends within a second of its start is seen with less than it would have held."""
     return [median(values) for values in zip(*map(_numbers, levels), strict=True)]
 
 
 @contextmanager
-def _around(trouble: Trouble, run: Run) -> Iterator[None]:
+def _around(trouble: Trouble, run: SoakRun) -> Iterator[None]:
     if trouble.around is None:
         yield
     else:
@@ -306,7 +306,7 @@ def _say(text: str) -> None:
 @click.option("--seed", type=int, default=0, help="Of what happens when. [default: 0]")
 @click.option("--only", multiple=True, help="blueprint, out of core or two machines; default: all.")
 def main(minutes: float, folder: Path, seed: int, only: Sequence[str]) -> None:
-    place = Place.make(folder.resolve(), DISK_BYTES, SHARED_BYTES)
+    place = SoakPlace.make(folder.resolve(), DISK_BYTES, SHARED_BYTES)
     if not place.apart:
         _say("no file systems of its own can be mounted here: disks and shared memory are not filled")
     soak = Soak(place, [subject for subject in SUBJECTS if not only or subject.name in only], seed)

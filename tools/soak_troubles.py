@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from soak_world import Command, Place, free_bytes
+from soak_world import Command, SoakPlace, free_bytes
 
 from storage.blocks import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
@@ -24,7 +24,7 @@ _CLOCK_JUMPS = (-400 * 86400.0, -7200.0, -1.0, 3600.0, 30 * 86400.0)
 
 
 @dataclass
-class Run:
+class SoakRun:
     """The run that is disturbed.
 
     Attributes:
@@ -32,7 +32,7 @@ class Run:
         falls:   how many checkpoints that may cost
     """
 
-    place: Place
+    place: SoakPlace
     directory: Path
     random: random.Random
     damaged: list[str] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Run:
         return self.directory.with_name(f"{self.directory.name}-policy")
 
 
-Moment = Callable[[Run, Command, float], bool]
+Moment = Callable[[SoakRun, Command, float], bool]
 """Waits for it; whether it came before the command had ended.  The number: seconds that an undisturbed one takes."""
-Strike = Callable[[Run, Command], None]
+Strike = Callable[[SoakRun, Command], None]
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Trouble:
     statuses: tuple[int, ...]
     moment: Moment | None = None
     strike: Strike | None = None
-    before: Callable[[Run], bool] | None = None
+    before: Callable[[SoakRun], bool] | None = None
     """Done while no process works on the run; whether there was anything to do it to."""
-    around: Callable[[Run], Iterator[None]] | None = None
+    around: Callable[[SoakRun], Iterator[None]] | None = None
     """What holds while the session goes on."""
 
 
-def at_random(run: Run, command: Command, seconds: float) -> bool:
+def at_random(run: SoakRun, command: Command, seconds: float) -> bool:
     end = time.monotonic() + seconds * run.random.uniform(0.05, 0.6)
     while command.lives() and time.monotonic() < end:
         time.sleep(_MOMENT_SECONDS)
@@ -72,7 +72,7 @@ def at_random(run: Run, command: Command, seconds: float) -> bool:
 def at_name(pattern: str) -> Moment:
     """A moment at which a name of this pattern, seen from the folder of runs, is there; not always the first."""
 
-    def comes(run: Run, command: Command, seconds: float) -> bool:
+    def comes(run: SoakRun, command: Command, seconds: float) -> bool:
         at_random(run, command, seconds / 2)
         while command.lives():
             if next(run.directory.parent.glob(pattern.format(run=run.directory.name)), None) is not None:
@@ -86,7 +86,7 @@ def at_name(pattern: str) -> Moment:
 def at_phase(word: str) -> Moment:
     """A moment at which a line on stderr has this word."""
 
-    def comes(run: Run, command: Command, seconds: float) -> bool:
+    def comes(run: SoakRun, command: Command, seconds: float) -> bool:
         while command.lives():
             if word in command.log.read_text(errors="replace"):
                 time.sleep(run.random.uniform(0, 1))
@@ -98,20 +98,20 @@ def at_phase(word: str) -> Moment:
 
 
 def sends(number: signal.Signals) -> Strike:
-    def strike(run: Run, command: Command) -> None:
+    def strike(run: SoakRun, command: Command) -> None:
         with suppress(ProcessLookupError):
             os.kill(command.process.pid, number)
 
     return strike
 
 
-def kills_helper(run: Run, command: Command) -> None:
+def kills_helper(run: SoakRun, command: Command) -> None:
     if helpers := command.helpers():
         with suppress(ProcessLookupError):
             os.kill(run.random.choice(helpers), signal.SIGKILL)
 
 
-def rests(run: Run, command: Command) -> None:
+def rests(run: SoakRun, command: Command) -> None:
     """One process, the first or another, stands still for some seconds."""
     number = run.random.choice([command.process.pid, *command.helpers()])
     with suppress(ProcessLookupError):
@@ -120,7 +120,7 @@ def rests(run: Run, command: Command) -> None:
         os.kill(number, signal.SIGCONT)
 
 
-def fills_disk(run: Run, command: Command) -> None:
+def fills_disk(run: SoakRun, command: Command) -> None:
     """Nothing more fits for some seconds."""
     with filled(run.place.disk, 0):
         time.sleep(_FULL_SECONDS)
@@ -141,19 +141,19 @@ def filled(folder: Path, left: int) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def shared_is_full(run: Run) -> Iterator[None]:
+def shared_is_full(run: SoakRun) -> Iterator[None]:
     """Hardly any shared memory when the session begins."""
     with filled(run.place.shared, _SHARED_LEFT):
         yield
 
 
-def jumps(run: Run, command: Command) -> None:
+def jumps(run: SoakRun, command: Command) -> None:
     for _ in range(3):
         run.place.offset.write_text(str(run.random.choice(_CLOCK_JUMPS)))
         time.sleep(0.5)
 
 
-def clock_jumps(run: Run) -> Iterator[None]:
+def clock_jumps(run: SoakRun) -> Iterator[None]:
     run.place.clock = True
     try:
         yield
@@ -162,7 +162,7 @@ def clock_jumps(run: Run) -> Iterator[None]:
         run.place.offset.write_text("0")
 
 
-def moves(run: Run) -> bool:
+def moves(run: SoakRun) -> bool:
     """The run goes on under another name, its policy beside it."""
     to = run.directory.with_name(f"{run.directory.name}+")
     if not run.directory.exists():
@@ -174,18 +174,18 @@ def moves(run: Run) -> bool:
     return True
 
 
-def checkpoints_of(run: Run) -> list[Path]:
+def checkpoints_of(run: SoakRun) -> list[Path]:
     root = run.directory / "checkpoints"
     return [checkpoint_path(root, number) for number in list_checkpoints(root)] if root.is_dir() else []
 
 
-def swaps(run: Run) -> bool:
+def swaps(run: SoakRun) -> bool:
     """A file of the newest checkpoint becomes that of its name and length in the one before."""
     found = checkpoints_of(run)
     return len(found) > 1 and _swap(run, found[-1], found[-2])
 
 
-def swaps_block(run: Run) -> bool:
+def swaps_block(run: SoakRun) -> bool:
     """The same of a version of a block that the newest alone names, and an older version of the block."""
     found = checkpoints_of(run)
     if len(found) < 2:
@@ -203,7 +203,7 @@ def _block(name: str) -> str:
     return name.rpartition("/")[0]
 
 
-def _swap(run: Run, new: Path, old: Path) -> bool:
+def _swap(run: SoakRun, new: Path, old: Path) -> bool:
     files = [file for file in sorted(new.rglob("*")) if file.is_file()]
     for file in run.random.sample(files, len(files)):
         other = old / file.relative_to(new)
@@ -218,7 +218,7 @@ def _swap(run: Run, new: Path, old: Path) -> bool:
     return False
 
 
-def flips(run: Run) -> bool:
+def flips(run: SoakRun) -> bool:
     """A bit of the newest checkpoint."""
     found = checkpoints_of(run)
     if len(found) < 2:

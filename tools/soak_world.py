@@ -34,26 +34,26 @@ time.time = _jumping
 
 
 @dataclass
-class Level:
+class HeldAtOnce:
     """The most that the processes of a life have held at once."""
 
     anonymous_bytes: int = 0
     files: int = 0
     processes: int = 0
 
-    def rise(self, other: "Level") -> None:
+    def rise(self, other: "HeldAtOnce") -> None:
         for name, value in vars(other).items():
             setattr(self, name, max(value, getattr(self, name)))
 
 
 @dataclass
-class Place:
+class SoakPlace:
     """Where everything lies: `disk` is a file system of a size of its own where there could be one, as `shared` is."""
 
     folder: Path
     apart: bool
     clock: bool = False  # whether the next command has a clock that jumps
-    level: Level = field(default_factory=Level)
+    level: HeldAtOnce = field(default_factory=HeldAtOnce)
 
     @property
     def disk(self) -> Path:
@@ -68,7 +68,7 @@ class Place:
         return self.folder / "offset"
 
     @classmethod
-    def make(cls, folder: Path, disk_bytes: int, shared_bytes: int) -> "Place":
+    def make(cls, folder: Path, disk_bytes: int, shared_bytes: int) -> "SoakPlace":
         """Make what is not there, and mount both file systems in this process's own name space where that can be."""
         for name in ("disk", "tmp", "clock"):
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -98,7 +98,7 @@ class Place:
 
     def look(self) -> None:
         """Take note of what the processes hold now."""
-        now = Level()
+        now = HeldAtOnce()
         for number in self.processes():
             with suppress(OSError, ValueError, IndexError):
                 status = Path(f"/proc/{number}/status").read_text()
@@ -115,7 +115,7 @@ def _state(process: Path) -> str:
 class Command:
     """One `mccfr` command under way; its output in a file."""
 
-    def __init__(self, place: Place, *arguments: object) -> None:
+    def __init__(self, place: SoakPlace, *arguments: object) -> None:
         self.place, self.arguments = place, list(map(str, arguments))
         self.log = place.folder / "output.txt"
         self._looked = 0.0
@@ -148,12 +148,12 @@ class Command:
         return self.process.returncode, self.log.read_text(errors="replace")
 
 
-def run_command(place: Place, *arguments: object) -> tuple[int, str]:
+def run_command(place: SoakPlace, *arguments: object) -> tuple[int, str]:
     """(exit status, output) of an `mccfr` command that nobody disturbs."""
     return Command(place, *arguments).end()
 
 
-def left_running(place: Place) -> list[int]:
+def left_running(place: SoakPlace) -> list[int]:
     """Ids of processes that have not ended in time although their command has; they are killed."""
     end = time.monotonic() + _ENDS_SECONDS
     while (left := list(place.processes())) and time.monotonic() < end:

@@ -56,7 +56,7 @@ _RESAMPLED = 1000
 
 
 @dataclass(frozen=True)
-class Plan:
+class Arm:
     """A policy to be: `points` are nodes touched, ascending, each of which is one policy."""
 
     features: str
@@ -72,7 +72,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Effort:
+class StudyEffort:
     """What is measured of each policy.
 
     hands       deals of local best response, the same ones for all policies; None: every deal, in the smallest games
@@ -94,43 +94,38 @@ BOARDS = {f"cfr-br-{trunk}": trunk for trunk in ("own", LOSSLESS)}
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
 histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
-ANCHOR = Plan("recall", 200, SAMPLED, 99, (100_000_000,))
+ANCHOR = Arm("recall", 200, SAMPLED, 99, (100_000_000,))
 """The fixed policy that all others meet: finer than they, trained for longer, with a seed of its own."""
-FULL = Effort(hands=300, nodes=200_000, boards=100)
+FULL = StudyEffort(hands=300, nodes=200_000, boards=100)
 _EARLIER = {"ehs": "ehs", "ochs": "histogram", "potential": "potential", "recall": "histogram"}
 _GROWN = (10, 40, 160)
 
 
-def _sampled(seed: int) -> list[Plan]:
-    return [Plan(kind, k, SAMPLED, seed, (1_000_000, 30_000_000)) for k in (10, 30, 80) for kind in FEATURES]
+def _sampled(seed: int) -> list[Arm]:
+    return [Arm(kind, k, SAMPLED, seed, (1_000_000, 30_000_000)) for k in (10, 30, 80) for kind in FEATURES]
 
 
-SIZES: Mapping[str, tuple[Sequence[Plan], Effort | None]] = {
-    "small": ([Plan(kind, k, SAMPLED, 0, (1_000_000,)) for kind in ("ehs", "recall") for k in (10, 40)], FULL),
+SIZES: Mapping[str, tuple[Sequence[Arm], StudyEffort | None]] = {
+    "small": ([Arm(kind, k, SAMPLED, 0, (1_000_000,)) for kind in ("ehs", "recall") for k in (10, 40)], FULL),
     "growing": (
         [
-            *(Plan(kind, k, SAMPLED, s, (10**7, 10**8)) for k in _GROWN for s in (0, 1) for kind in ("ochs", "recall")),
-            *(Plan(kind, k, BR, 0, (5 * 10**6, 2 * 10**7)) for k in _GROWN for kind in ("ochs", "recall")),
-            Plan(LOSSLESS, 0, SAMPLED, 0, (10**7, 10**8)),
+            *(Arm(kind, k, SAMPLED, s, (10**7, 10**8)) for k in _GROWN for s in (0, 1) for kind in ("ochs", "recall")),
+            *(Arm(kind, k, BR, 0, (5 * 10**6, 2 * 10**7)) for k in _GROWN for kind in ("ochs", "recall")),
+            Arm(LOSSLESS, 0, SAMPLED, 0, (10**7, 10**8)),
         ],
         None,
     ),
     "boards": (
         [
-            *(
-                Plan("ochs", k, name, s, (4 * 10**6, 12 * 10**6))
-                for name in BOARDS
-                for k in (10, 160)
-                for s in range(3)
-            ),
-            *(Plan("ochs", k, SAMPLED, s, (3 * 10**8,)) for k in (10, 160) for s in (0, 1)),
+            *(Arm("ochs", k, name, s, (4 * 10**6, 12 * 10**6)) for name in BOARDS for k in (10, 160) for s in range(3)),
+            *(Arm("ochs", k, SAMPLED, s, (3 * 10**8,)) for k in (10, 160) for s in (0, 1)),
         ],
         None,
     ),
     "fifty": (
         [
             *_sampled(0),
-            *(Plan(kind, k, BR, 0, (10_000_000,)) for k in (10, 30) for kind in ("ehs", "ochs")),
+            *(Arm(kind, k, BR, 0, (10_000_000,)) for k in (10, 30) for kind in ("ehs", "ochs")),
             *_sampled(1),
         ],
         FULL,
@@ -142,7 +137,7 @@ SIZES: Mapping[str, tuple[Sequence[Plan], Effort | None]] = {
 class Study:
     """A game, its abstractions, and the fixed policy that all others meet."""
 
-    def __init__(self, out: Path, document: Mapping[str, Any], anchor: Plan = ANCHOR) -> None:
+    def __init__(self, out: Path, document: Mapping[str, Any], anchor: Arm = ANCHOR) -> None:
         """`document` is a `[game]` table of small-deck poker; abstractions are built in a folder of `out`."""
         self._document, self._out, self._plan = dict(document), out, anchor
         self.real = build_game(config_from({"game": self._document}, "the study").game, TWIN.parent)
@@ -173,7 +168,7 @@ class Study:
             self._trees = {(features, buckets): (game, public_tree(game))}
         return self._trees[features, buckets]
 
-    def train(self, plan: Plan) -> Iterator[tuple[int, Strategy]]:
+    def train(self, plan: Arm) -> Iterator[tuple[int, Strategy]]:
         """The average strategy at each point of a plan, with the nodes touched by then."""
         solver: dict[str, Any] = {"algorithm": plan.algorithm}
         if plan.algorithm in BOARDS:
@@ -203,7 +198,7 @@ class Study:
         return self._anchor
 
     def measure(
-        self, plan: Plan, strategy: Strategy, effort: Effort | None, *, simpler: bool
+        self, plan: Arm, strategy: Strategy, effort: StudyEffort | None, *, simpler: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Every measure of a policy, in chips a hand, and half the 95 % interval of those that are sampled.
 
@@ -434,7 +429,7 @@ def read_done(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(study: Study, out: Path, plans: Sequence[Plan], effort: Effort | None) -> list[str]:
+def run(study: Study, out: Path, plans: Sequence[Arm], effort: StudyEffort | None) -> list[str]:
     """Train and measure what is not done yet, and publish; lines for people.
 
     Raises `ValueError` where OUT holds policies that were measured otherwise.

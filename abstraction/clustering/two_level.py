@@ -81,7 +81,7 @@ def _needs(
 
 
 @dataclass
-class _Parts:
+class _ClusterParts:
     """Groups that are clustered already: what the phase "buckets" keeps."""
 
     labels: NDArray[np.int32]
@@ -101,13 +101,13 @@ class _Parts:
         }
 
 
-def _parts(problem: Problem, buckets: int, kept: Arrays | None) -> _Parts:
+def _parts(problem: Problem, buckets: int, kept: Arrays | None) -> _ClusterParts:
     if kept is None:
         points, dimensions = problem.points.shape
-        return _Parts(np.zeros(points, np.int32), np.zeros((buckets, dimensions), np.float32))
+        return _ClusterParts(np.zeros(points, np.int32), np.zeros((buckets, dimensions), np.float32))
     labels, centres = np.array(kept["labels"], np.int32), np.array(kept["centres"], np.float32)
     done, iterations = (int(value) for value in kept["counters"])
-    return _Parts(labels, centres, done, float(kept["inertia"][0]), iterations)
+    return _ClusterParts(labels, centres, done, float(kept["inertia"][0]), iterations)
 
 
 def cluster_within(

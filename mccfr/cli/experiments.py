@@ -8,6 +8,7 @@ import rich_click as click
 
 from mccfr.cli.options import abstraction_option, code_option, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
+from mccfr.cli.spot import Share
 from storage.space import bytes_text
 
 MOST_FLOPS = 1_755
@@ -73,6 +74,7 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 @click.option("--flops", default=MOST_FLOPS, show_default=True, type=click.IntRange(1, MOST_FLOPS), help="How many.")
 @click.option("--run-outs", default=10, show_default=True, type=click.IntRange(2), help="Drawn on each flop, for EV.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
+@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Of a typed spot: how exploitable.")
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 1024), help="Processes, for flops.")
 @click.option("--keep", type=path_type, help="A file of finished flops, to go on from.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
@@ -92,11 +94,12 @@ def report(
     until --megabytes are full.
 
     With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv or .parquet: frequencies, equity, EV and
-    EQR by flop, beside it by texture and by class of hands. Nothing is solved.
+    EQR by flop, beside it by texture and by class of hands. Nothing is solved. A spot's run or configuration with the
+    empty line is solved on each flop.
 
     Example: mccfr report runs/subgame subgame.html
     """
-    flops = {name: options.pop(name) for name in ("flops", "run_outs", "seed", "workers", "keep")}
+    flops = {name: options.pop(name) for name in ("flops", "run_outs", "seed", "to", "workers", "keep")}
     if spots is not None:
         _report_flops(directory, out, spots, **flops)
         return

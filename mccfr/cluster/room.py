@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.engine import Place
-from mccfr.cluster.sharing import Memory
+from mccfr.cluster.sharing import HeldMemory
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.plan import beside_bytes, room_problem
@@ -61,11 +61,11 @@ def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
 
 
-def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> Memory:
+def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> HeldMemory:
     """What the machines of some ranks have room for, beside what each needs whatever its strata."""
     machines = dict(sorted((place.machine, place) for place in places)).values()
     free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
-    return Memory(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
+    return HeldMemory(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
 
 
 def ranks_problem(

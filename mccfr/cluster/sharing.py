@@ -13,7 +13,7 @@ LEAST_GAIN = 1.02
 """How many times longer an interval must take as strata lie than it would, for them to be moved."""
 
 
-class Memory(NamedTuple):
+class HeldMemory(NamedTuple):
     """What machines have room for.  N strata, R ranks, M machines.
 
     sizes    [N] bytes of each stratum's rows
@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 def shared_out(
-    loads: npt.NDArray[np.int64], speeds: Sequence[float], memory: Memory | None = None
+    loads: npt.NDArray[np.int64], speeds: Sequence[float], memory: HeldMemory | None = None
 ) -> npt.NDArray[np.int64]:
     """[N] a rank for each stratum: one of the smallest to each, so that all speeds stay known; then the largest first,
     each to where it would be done first; then single strata change places as long as that ends intervals sooner.
@@ -68,7 +68,7 @@ def shared_out(
 
 
 def _fitted(
-    loads: npt.NDArray[np.int64], speed: npt.NDArray[np.float64], memory: Memory, *, roomiest: bool
+    loads: npt.NDArray[np.int64], speed: npt.NDArray[np.float64], memory: HeldMemory, *, roomiest: bool
 ) -> npt.NDArray[np.int64] | None:
     """A placement that fits, at least a stratum on each rank; None where none is found.
 
@@ -99,7 +99,7 @@ def _exchanged(
     loads: npt.NDArray[np.int64],
     speed: npt.NDArray[np.float64],
     owner: npt.NDArray[np.int64],
-    memory: Memory | None,
+    memory: HeldMemory | None,
 ) -> bool:
     """Have a stratum of the rank that is done last change places, in place, with the one with which both are done
     soonest, of those with which both fit; False where no exchange ends sooner."""
@@ -130,7 +130,7 @@ def moved_by_speed(
     loads: npt.NDArray[np.int64],
     owner: npt.NDArray[np.int64],
     speeds: Sequence[float],
-    memory: Memory | None = None,
+    memory: HeldMemory | None = None,
 ) -> npt.NDArray[np.int64]:
     """[N] owners by measured loads and speeds: as before unless intervals take `LEAST_GAIN` times as long with them."""
     better = shared_out(loads, speeds, memory)

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 
-class Won(NamedTuple):
+class OverAllFlops(NamedTuple):
     """What all boards come to, chips a hand without the game's `offset_chips`.
 
     value  to player 0 when both follow the strategy
@@ -99,13 +99,13 @@ class FirstStreet:
         """[n, 2, E, C] values, [n] weight and [n] what player 0 wins by following, of units [n, fields]."""
         return found[:, :-2].reshape(len(found), *self._shape), found[:, -2], found[:, -1]
 
-    def whole(self, found: Floats, times: npt.NDArray[np.integer]) -> Won:
+    def whole(self, found: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
         """What all boards come to, from units [n, fields] of `times` [n] boards each."""
         values, weight, follow = self._parts(found)
         total = float(times @ weight)
         sums = np.einsum("n,npec->pec", times, values)
         best = [float(self._walk(player, sums[player], None)[0].sum()) / total for player in range(2)]
-        return Won(float(times @ follow) / total, (best[0], best[1]))
+        return OverAllFlops(float(times @ follow) / total, (best[0], best[1]))
 
     def sampled(self, found: Floats, strata: BoardStrata) -> Sampled:
         """What units [n, fields] drawn in strata say of all boards; every stratum must have two at the least."""

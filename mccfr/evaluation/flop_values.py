@@ -20,7 +20,7 @@ from abstraction.ranges import class_names, class_of
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.units import Effort, Units, play_units
 from mccfr.intervals import student95
-from mccfr.play.line_ranges import Followed, LineRanges
+from mccfr.play.line_ranges import Followed, RangesOfLine
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.profile import Profile
 from mccfr.trees.lines import line_text
@@ -84,7 +84,7 @@ class LineOnFlops(Units):
         """Raises `ValueError` for a line that leads to no decision of the tree on the flop, and for too few drawn."""
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
-        self._ranges, self._line, self._flops = LineRanges(source), line, flops
+        self._ranges, self._line, self._flops = RangesOfLine(source), line, flops
         self._drawn, self._seed = drawn, seed
         found = self.follow(0)
         (node, _), *more = found.places
@@ -164,7 +164,7 @@ class FlopReport:
     put_in           chips of each player over the hand
     flops            which
     classes          [F, CLASSES, 2·4 + A] and
-    run_outs         [F, K, 3] sums as of `LineOnFlops`
+    run_outs         [F, K, 3] sums as of `LineOnFlops`; of none, values are exact
     """
 
     line: str
@@ -194,6 +194,9 @@ class FlopReport:
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
         """What a player's range wins on flops from here on, chips; what he has put in is gone."""
+        if not self.run_outs.shape[1]:
+            mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
+            return Estimate(mean + self.put_in[player], 0.0)
         value, shown, weight = np.moveaxis(self.run_outs[flops], 2, 0)
         met, equity = self.classes[flops][:, :, 0].sum(axis=1), self.classes[flops][:, :, 1].sum(axis=1)
         value = value - self._factor * (shown - weight * ((2 * equity - met) / met)[:, None])

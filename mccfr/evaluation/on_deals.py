@@ -17,7 +17,7 @@ from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
-from mccfr.solvers.deep.dealt import Hands, draw_hands
+from mccfr.solvers.deep.dealt import DealtHands, draw_hands
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import TERMINAL
 
@@ -30,7 +30,7 @@ def is_on_deals(*sides: Profile) -> bool:
     return any(side.strategy.on_deals is not None for side in sides)
 
 
-def deal_parts(game: Game, deals: int, seed: int) -> Iterator[Hands]:
+def deal_parts(game: Game, deals: int, seed: int) -> Iterator[DealtHands]:
     """The first `deals` deals of an evaluation's seed, some at a time."""
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
@@ -73,7 +73,7 @@ def head_to_head_on_deals(
     return HeadToHeadResult(mean, interval, boards, seed)
 
 
-def on_deals(source: Strategy, hands: Hands) -> Strategy:
+def on_deals(source: Strategy, hands: DealtHands) -> Strategy:
     """What a strategy plays on deals, whose row k is of deal k.
 
     Raises `ValueError` unless it is of networks, or every hand has the same row.

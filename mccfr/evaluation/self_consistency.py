@@ -96,7 +96,7 @@ def self_consistency(
     strata = BoardStrata.of(boards, _EACH, None)
     number = np.arange(boards) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
     scores = number // 2 % 2 == 1
-    drawn, sample = drawn_boards(cards, street, strata, seed), _Sample(side, street)
+    drawn, sample = drawn_boards(cards, street, strata, seed), _DecisionSample(side, street)
     with ThreadPoolExecutor(workers) as pool:
 
         def played(play: Callable[[Any], Any], chosen: npt.NDArray[np.bool_], done: int) -> Iterable[Any]:
@@ -128,7 +128,7 @@ def _result(losses: Floats, weight: Floats, strata: BoardStrata | None, boards: 
 # --- what ranges win by their actions ---
 
 
-class _Choices(NamedTuple):
+class _BestChoices(NamedTuple):
     """What a player's own range wins by each action, of some buckets; one for each block.
 
     known   [n] the buckets
@@ -145,7 +145,7 @@ class _Choices(NamedTuple):
 
 def _walked(
     side: Profile, cards: ListedCards, note: Callable[[PublicTree, Walk, int], object] | None = None
-) -> tuple[list[_Choices], float]:
+) -> tuple[list[_BestChoices], float]:
     """The choices of each block on these cards, and the weight of all pairs of hands; `note` sees each walk."""
     public, walk, known, tables, choices = _prepared(side, cards)
     for player in range(2):
@@ -155,7 +155,7 @@ def _walked(
     found = []
     for buckets, share, table in zip(known, tables, choices, strict=True):
         slots = len(share)
-        found.append(_Choices(buckets, share, table[:slots], float(table[slots:].sum())))
+        found.append(_BestChoices(buckets, share, table[:slots], float(table[slots:].sum())))
     return found, float(public.joint_weight)
 
 
@@ -187,7 +187,7 @@ def _best(won: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     return np.maximum.reduceat(won, starts[:-1], axis=0) if len(won) else won
 
 
-def _exact_losses(side: Profile, found: Sequence[_Choices]) -> Floats:
+def _exact_losses(side: Profile, found: Sequence[_BestChoices]) -> Floats:
     """[2, S] all that is lost on each street by both players, and the part by training."""
     losses = np.zeros((2, len(found) // 2))
     for block, choices in enumerate(found):
@@ -200,7 +200,7 @@ def _exact_losses(side: Profile, found: Sequence[_Choices]) -> Floats:
 # --- on sampled boards ---
 
 
-class _Sample:
+class _DecisionSample:
     """Boards that choose, whose choices are added up, and boards that score.
 
     Before any board lies hands are classes: of these tables [slots, C] are added up besides, for either player.
@@ -213,7 +213,7 @@ class _Sample:
         self._won = [np.zeros((int(self._starts[b][-1]), int(side.game.buckets[b]))) for b in blocks]
         self._by_class = [np.zeros((int(self._starts[b][-1]), int(self._class.max()) + 1)) for b in range(2)]
 
-    def walk(self, board: Any) -> tuple[list[_Choices], list[Floats], float]:
+    def walk(self, board: Any) -> tuple[list[_BestChoices], list[Floats], float]:
         """(choices of each block on a board, what classes of hands win before it, for either player, weight)."""
         classes = list[Floats]()
         cards = self._side.game.cards.after(self._street, board)
@@ -233,7 +233,7 @@ class _Sample:
                     won[int(trees.slot[member]) + action] = np.bincount(own, reach * value, won.shape[1])
         return won
 
-    def add(self, found: tuple[list[_Choices], list[Floats], float]) -> None:
+    def add(self, found: tuple[list[_BestChoices], list[Floats], float]) -> None:
         """Add up a board's choices."""
         for won, choices in zip(self._won, found[0], strict=True):
             won[:, choices.known] += choices.won

@@ -50,7 +50,7 @@ class Followed:
     acted: list[tuple[str, State, str]]
 
 
-class LineRanges:
+class RangesOfLine:
     """A strategy, to be followed down lines of betting."""
 
     def __init__(self, source: Behaviour) -> None:

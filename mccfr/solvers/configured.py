@@ -69,7 +69,8 @@ def form_for(game: Game, config: Config) -> Game:
             f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
         )
     if game.tree.locks is not None and not algorithm.traits.takes_locks:
-        raise ValueError(f"solver.algorithm = {algorithm.name!r} keeps no game.locks: take 'cfr', or leave them out")
+        apart = "" if config.run.strata is None else " with run.strata"
+        raise ValueError(f"solver.algorithm = {algorithm.name!r}{apart} keeps no game.locks: leave one of them out")
     if algorithm.traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 

@@ -83,8 +83,8 @@ class Strategy:
     blocks       B × BlockRows                  rows as they lie
     probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
     weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
-    on_deals     where no table holds what networks play: what they play on `mccfr.solvers.deep.dealt.Hands`, row k of
-                 deal k; the tables then raise `ValueError`.  None elsewhere
+    on_deals     where no table holds what networks play: what they play on `mccfr.solvers.deep.dealt.DealtHands`, row k
+                 of deal k; the tables then raise `ValueError`.  None elsewhere
     """
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.upi.solving import Engine, Typed
+from mccfr.upi.solving import SpotEngine, Typed
 from storage.checksums import checksum
 from storage.durable import replace_file
 
@@ -23,7 +23,7 @@ _MOST_HEAD = 1 << 24  # bytes
 Tables = dict[str, npt.NDArray[Any]]
 
 
-def write_tree(path: Path, engine: Engine, locked: Sequence[str]) -> None:
+def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
     """Write a tree, its tables and the names of locked nodes, durably; `OSError` where the disk fails."""
     tables = {spec.name: np.ascontiguousarray(engine.tables[spec.name]) for spec in engine.spot.layout.specs}
     head = {

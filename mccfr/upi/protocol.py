@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mccfr.config.limits import shown
-from mccfr.upi.session import COMMANDS, WHILE_SOLVING, Session
+from mccfr.upi.session import COMMANDS, WHILE_SOLVING, UpiSession
 
 _LONGEST_NAME = 64
 
@@ -15,7 +15,7 @@ class Conversation:
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._end, self._writing = out, "", threading.Lock()
-        self._session = Session(self._write)
+        self._session = UpiSession(self._write)
 
     def answer(self, line: str) -> bool:
         """Do a command; False where it is the last one.  Whatever goes wrong is told in one sentence."""

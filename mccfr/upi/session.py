@@ -22,7 +22,7 @@ from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.upi.files import read_tree, write_tree
 from mccfr.upi.lines import Amounts, begins_with, bets, read_amounts
-from mccfr.upi.solving import Engine, Goal, LockedRows, Say, Typed, Work, measure
+from mccfr.upi.solving import Goal, LockedRows, Say, SpotEngine, SpotWork, Typed, measure
 from mccfr.upi.tree import DECIDES, Node, SpotTree
 from mccfr.upi.values import HandNumbers, SpotValues, mean
 from storage.threads import available_threads
@@ -35,7 +35,7 @@ _SUM_ERROR = 1e-3  # of probabilities that a client has rounded
 _LEAST_BET = 1  # chips
 
 
-class Session:
+class UpiSession:
     """What a client has set and built."""
 
     def __init__(self, say: Say) -> None:
@@ -48,8 +48,8 @@ class Session:
         self._threads = available_threads()
         self._info = list[str]()
         self._tree: SpotTree | None = None
-        self._engine: Engine | None = None
-        self._work: Work | None = None
+        self._engine: SpotEngine | None = None
+        self._work: SpotWork | None = None
         self._played: Strategy | None = None
         self._values: SpotValues | None = None
         self._locked = dict[str, LockedRows]()
@@ -143,7 +143,7 @@ class Session:
         """The tree of all that is set."""
         self.free_tree("")
         spot = Typed(self._game(), self._threads)
-        self._take(spot.tree, Engine(spot))
+        self._take(spot.tree, SpotEngine(spot))
 
     def free_tree(self, _: str) -> None:
         """There is none any more."""
@@ -155,7 +155,7 @@ class Session:
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
 
-    def _take(self, tree: SpotTree, engine: Engine | None, played: Strategy | None = None) -> None:
+    def _take(self, tree: SpotTree, engine: SpotEngine | None, played: Strategy | None = None) -> None:
         self._tree, self._engine, self._played, self._values = tree, engine, played, None
         self._locked, self._locks_changed = {}, False
 
@@ -177,7 +177,7 @@ class Session:
             return
         spot, kept, iterations, locked = read_tree(path, self._threads)
         self.free_tree("")
-        self._take(spot.tree, Engine(spot, kept, iterations))
+        self._take(spot.tree, SpotEngine(spot, kept, iterations))
         for name in locked:
             self.lock_node(name)
 
@@ -197,7 +197,7 @@ class Session:
             goal = Goal(goal.chips, int(count) if steps else None, None if steps else count)
         self._hold()
         self._played = self._values = None
-        self._work = Work(engine, goal, self._say)
+        self._work = SpotWork(engine, goal, self._say)
 
     def begin(self) -> None:
         """Begin the solve that `go` has prepared, once its answer is out."""
@@ -226,7 +226,7 @@ class Session:
             raise ValueError("there is no tree: build_tree or load_tree comes first")
         return self._tree
 
-    def _solver(self) -> Engine:
+    def _solver(self) -> SpotEngine:
         self._built()
         if self._engine is None:
             raise ValueError("the tree is of a run or policy, and has a strategy alone: build_tree makes one to solve")
@@ -440,7 +440,7 @@ def _two(numbers: HandNumbers, player: int) -> str:
     return f"{_row(numbers.value[player])}\n{_row(numbers.met[player])}"
 
 
-Command = Callable[[Session, str], str | None]
+Command = Callable[[UpiSession, str], str | None]
 _ACCEPTED = (
     "set_recalc_accuracy",
     "set_always_recalc",
@@ -454,9 +454,9 @@ _ACCEPTED = (
 )
 _NO_COMMANDS = "begin", "accept", "solving"
 COMMANDS: dict[str, Command] = {
-    **{name: made for name, made in vars(Session).items() if not name.startswith("_") and name not in _NO_COMMANDS},
-    **dict.fromkeys(_ACCEPTED, Session.accept),
-    "show_board_no_iso": Session.show_board,
+    **{name: made for name, made in vars(UpiSession).items() if not name.startswith("_") and name not in _NO_COMMANDS},
+    **dict.fromkeys(_ACCEPTED, UpiSession.accept),
+    "show_board_no_iso": UpiSession.show_board,
 }
 """What the protocol knows, but for what concerns the conversation itself."""
 WHILE_SOLVING = ("stop", "wait_for_solver", "is_ready", "echo", "show_version", "show_hand_order")

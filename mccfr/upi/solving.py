@@ -89,7 +89,7 @@ class Typed:
         return self.algorithm.layout(self.tree.game)
 
 
-class Engine:
+class SpotEngine:
     """A spot's tables, and what trains them."""
 
     def __init__(self, spot: Typed, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0) -> None:
@@ -157,10 +157,10 @@ class Goal:
 
 
 @dataclass
-class Work:
+class SpotWork:
     """A solve that is under way."""
 
-    engine: Engine
+    engine: SpotEngine
     goal: Goal
     say: Say
     asked_to_stop: threading.Event = field(default_factory=threading.Event)

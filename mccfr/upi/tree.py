@@ -15,7 +15,7 @@ ROOT = "r:0"
 DECIDES = "OOP_DEC", "IP_DEC"
 
 
-class Step(NamedTuple):
+class TreeStep(NamedTuple):
     """An action on the way to a node: of which decision, its number there, and the board it was done on."""
 
     decision: int
@@ -36,7 +36,7 @@ class Node(NamedTuple):
     name: str
     node: int
     board: int = 0
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TreeStep, ...] = ()
     split: bool = False
 
 
@@ -81,7 +81,7 @@ class SpotTree:
         return [self._acted(at, number, child) for number, child in enumerate(children)]
 
     def _acted(self, at: Node, number: int, child: int) -> Node:
-        steps = (*at.steps, Step(at.node, number, at.board))
+        steps = (*at.steps, TreeStep(at.node, number, at.board))
         return Node(f"{at.name}:{self.action(child)}", child, at.board, steps, starts_street(self.tree, child))
 
     def _dealt(self, at: Node) -> list[Node]:

@@ -12,7 +12,7 @@ from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
-from mccfr.play.line_ranges import Followed, LineRanges, Weights
+from mccfr.play.line_ranges import Followed, RangesOfLine, Weights
 from mccfr.play.player import Betting, State
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.play.terminal import Money, money_of
@@ -70,7 +70,7 @@ class Spots:
         """
         self._source, self._game, self.title = source, source.game, title
         self._facts = facts or []
-        self._ranges = LineRanges(source)
+        self._ranges = RangesOfLine(source)
         self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
         self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]

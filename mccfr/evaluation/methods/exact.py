@@ -80,6 +80,10 @@ class ExactMethod(OverAllDeals):
         """As `Method.suits`: not whole hold'em, where it takes hours."""
         return not _by_flops(game)
 
+    def at_once(self, game: "Game") -> bool:
+        """As `Method.at_once`: whole hold'em alone is evaluated flop by flop."""
+        return not _by_flops(game)
+
     def in_place(self, game: "Game") -> bool:
         """As `Method.in_place`."""
         from mccfr.solvers.public.best_response import is_large

@@ -56,6 +56,11 @@ class Method(ABC):
         """Whether `method = "auto"` may take it for a game that it can measure."""
         return True
 
+    def at_once(self, game: "Game") -> bool:
+        """Whether this game is evaluated over all deals, whatever options of samples say, a time among them."""
+        del game
+        return False
+
     def options_problem(self, game: "Game", options: Any) -> str | None:
         """Why options of `[evaluation]` do not suit a game, or a `ValueError` that says so; None where they do."""
         return None

@@ -147,7 +147,7 @@ def biased(rows: npt.NDArray[np.floating], labels: Sequence[str], towards: str) 
     return raised / np.where(total := raised.sum(axis=0), total, 1)
 
 
-class _Choices(NamedTuple):
+class _Continuations(NamedTuple):
     """A tree with choices of one player before its second street.  n nodes.
 
     tree
@@ -162,7 +162,7 @@ class _Choices(NamedTuple):
     chooses: npt.NDArray[np.bool_]
 
 
-def _with_choices(tree: CompiledTree, chooser: int, names: Sequence[str]) -> _Choices:
+def _with_choices(tree: CompiledTree, chooser: int, names: Sequence[str]) -> _Continuations:
     """A betting tree where each way into the second street is a choice between copies of what follows."""
     kind, first, count = (getattr(tree.arrays, name).tolist() for name in ("kind", "first", "count"))
     later = ((tree.arrays.kind == DECISION) & (tree.arrays.block >= 2)).tolist()
@@ -192,11 +192,13 @@ def _with_choices(tree: CompiledTree, chooser: int, names: Sequence[str]) -> _Ch
             label.append(text)
             begins.append(-1)
     found = _Arrays(np.array(origin), np.array(parent, np.int32), np.array(chooses), np.array(begins, np.int32))
-    return _Choices(_compiled(tree, found, chooser, len(names), label), found.origin, np.array(copy), found.chooses)
+    return _Continuations(
+        _compiled(tree, found, chooser, len(names), label), found.origin, np.array(copy), found.chooses
+    )
 
 
 class _Arrays(NamedTuple):
-    """The shape of a tree with choices, as `_Choices` has it; `first` [n] children or -1."""
+    """The shape of a tree with choices, as `_Continuations` has it; `first` [n] children or -1."""
 
     origin: npt.NDArray[np.int64]
     parent: npt.NDArray[np.int32]

@@ -179,14 +179,14 @@ def lost_updates(game: Game, visits: list[Visits]) -> dict[str, Any]:
     }
 
 
-class FirstStreet(NamedTuple):
+class FirstStreetTrend(NamedTuple):
     """Average strategy of the first street's rows, by block: probability [K, slots] and weight [K, rows]."""
 
     probability: dict[int, npt.NDArray[np.float64]]
     weight: dict[int, npt.NDArray[np.float64]]
 
 
-def first_street(game: Game, tables: TableSet) -> FirstStreet | None:
+def first_street(game: Game, tables: TableSet) -> FirstStreetTrend | None:
     """The first street of tables; None where it is too large to keep, or keeps no sums."""
     found = {
         block: tables.numbers("strategy_sum", block, row_starts(game, block))
@@ -205,10 +205,10 @@ def first_street(game: Game, tables: TableSet) -> FirstStreet | None:
         weight[block] = np.add.reduceat(sums, starts[:-1], axis=1)
         totals = np.repeat(weight[block], np.diff(starts), axis=1)
         probability[block] = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
-    return FirstStreet(probability, weight)
+    return FirstStreetTrend(probability, weight)
 
 
-def mean_change(game: Game, before: FirstStreet, now: FirstStreet) -> float | None:
+def mean_change(game: Game, before: FirstStreetTrend, now: FirstStreetTrend) -> float | None:
     """Mean total-variation distance of two average strategies over the first street's rows, weighted by `now`.
 
     Rows that either has not reached are left out; None where none is left.
@@ -244,7 +244,7 @@ class Trends:
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
         self._taken = own_actions(game) if game.cards.dealt and algorithm.traits.counts_lost_updates else None
-        self._before: FirstStreet | None = None
+        self._before: FirstStreetTrend | None = None
 
     def remember(self, tables: TableSet) -> None:
         """Take the tables of the checkpoint that the session goes on from as what changes are measured against."""

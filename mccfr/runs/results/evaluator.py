@@ -119,8 +119,10 @@ class Evaluator:
     def _options(self, method: Method) -> dict[str, Any]:
         """What the configuration says to a method; the time is shared by those that sample."""
         options = given_to(method, self._points)
+        timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
+        sampling = [each for each in timed if not each.at_once(self._game)]
         if options.get("budget_seconds") is not None:
-            options["budget_seconds"] /= sum("budget_seconds" in declared(each.options) for each in self._methods)
+            options["budget_seconds"] = options["budget_seconds"] / len(sampling) if method in sampling else None
         return options
 
     def _open(self, number: int) -> checkpoints.Checkpoint:

@@ -14,6 +14,7 @@ from abstraction.cards import RANKS, cards_text
 from mccfr.evaluation.flop_values import FlopReport, flop_report, some_flops
 from mccfr.evaluation.units import Effort
 from mccfr.policy.profile import Profile
+from mccfr.runs.results.solved_flops import solved_flops, typed_spot
 from mccfr.runs.results.targets import Reference, open_target
 from storage import durable
 from storage.outputs import begins_with, check_output, output
@@ -54,11 +55,16 @@ def tables_of(found: FlopReport) -> dict[str, Table]:
     ]
     groups = [("all", "all", every)]
     for name, kinds in texture.items():
-        groups += [(name, str(kind), np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()))]
+        groups += [(name, str(kind), np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()), key=_order)]
     kinds_of = [
         {"by": by, "texture": kind, **_row(found, own, total)} for by, kind, own in groups if total[own].sum() > 0
     ]
     return {"flops": flops, "textures": kinds_of, "classes": _classes(found)}
+
+
+def _order(kind: str) -> tuple[int, str]:
+    """Ranks from the highest down, all else by name."""
+    return -RANKS.find(kind) if len(kind) == 1 else 0, kind
 
 
 def _row(found: FlopReport, own: npt.NDArray[np.int64], total: npt.NDArray[np.float64]) -> dict[str, Any]:
@@ -119,12 +125,15 @@ def report_flops(
     flops: int,
     run_outs: int,
     seed: int,
+    to: float,
     effort: Effort,
     progress: Callable[[int, int], None] | None = None,
 ) -> FlopReport:
-    """Report a line of a policy or run on so many flops, and write the tables beside each other.
+    """Report a line of a policy or run on so many flops, or a typed spot, and write the tables beside each other.
 
-    out  ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the ending
+    path  a policy or run; of a spot, which is solved on each flop to `to` of the pot, the run or configuration
+    out   ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the
+          ending
 
     Raises `ValueError` for another ending, `FileExistsError` where something else is there, and as `flop_report`.
     """
@@ -136,10 +145,21 @@ def report_flops(
     ours = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in places}
     for name, place in places.items():
         check_output(place, ours[name])
-    target = open_target(Reference(path))
-    source = Profile(target.game, target.strategy)
-    found = flop_report(source, line, some_flops(flops), run_outs, seed, effort, progress)
-    for name, rows in tables_of(found).items():
+    spot, chosen = typed_spot(path), some_flops(flops)
+    if spot is None:
+        target = open_target(Reference(path))
+        source = Profile(target.game, target.strategy)
+        found = flop_report(source, line, chosen, run_outs, seed, effort, progress)
+        tables = tables_of(found)
+    elif line:
+        raise ValueError(f"line {line!r}: a spot is reported where it begins, so give the empty line")
+    else:
+        found, reached = solved_flops(spot, chosen, to, effort, progress)
+        tables = tables_of(found)
+        met = found.weight(np.arange(len(reached))) > 0
+        for row, share in zip(tables["flops"], reached[met].tolist(), strict=True):
+            row["exploitability_pot"] = round(share, _DIGITS)
+    for name, rows in tables.items():
         write(places[name], rows, ours[name])
     return found
 

@@ -10,7 +10,7 @@ import msgspec
 from mccfr.config.file import config_from
 from mccfr.config.games import GameConfig, HoldemGame, HoldemSubgame
 from mccfr.games.holdem_subgame import FILE_STACK
-from mccfr.play.line_ranges import LineRanges
+from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import is_run, open_run
@@ -66,7 +66,7 @@ def spot_behind(
     `ValueError` for a line that is illegal, over or within a street, another street's board, and where no hand comes
     there.
     """
-    ranges = LineRanges(source)
+    ranges = RangesOfLine(source)
     found = ranges.follow(line, board)
     if found.boards is None or not source.game.cards.cards_on(found.state.street):
         raise ValueError(

@@ -21,7 +21,7 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import RESERVOIR, new_stream
 from mccfr.solvers.deep.averages import ListedAverages
-from mccfr.solvers.deep.dealt import NO_CARD, Hands, card_values
+from mccfr.solvers.deep.dealt import NO_CARD, DealtHands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import HAND_STREAM, Learned, Tables, match_regrets
@@ -110,7 +110,7 @@ class Asked:
             kept = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
         return self._said_by(table, kept)
 
-    def on_deals(self, hands: Hands) -> Strategy:
+    def on_deals(self, hands: DealtHands) -> Strategy:
         """The average on deals, as if each were a bucket of its own: row k is of deal k as its player sees it.
 
         For games whose cards are dealt from the whole deck.
@@ -142,7 +142,7 @@ class Asked:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """[n, A] probabilities at a decision with cards [n, C] that its player sees, and [n] the weight behind each.
 
-        cards  as `mccfr.solvers.deep.dealt.Hands.seen` has them; those of later streets are not looked at
+        cards  as `mccfr.solvers.deep.dealt.DealtHands.seen` has them; those of later streets are not looked at
         seed   of the hand that one network plays; None: the explicit average, uniform where no network gets there
         """
         dealt = self._dealt

@@ -29,7 +29,7 @@ NO_CARD = 255
 
 
 @dataclass(frozen=True)
-class View:
+class CardView:
     """What there is to see.  N nodes, A actions, S streets, G groups of cards.
 
     known  [S] board cards on each street
@@ -60,7 +60,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Hands:
+class DealtHands:
     """Deals by their cards.  K of them.
 
     cards   [K, 9] int8     player 0's hand, player 1's, the board in order of dealing
@@ -80,12 +80,12 @@ class Hands:
         found[:, _HAND : _HAND + known] = self.cards[:, 2 * _HAND : 2 * _HAND + known]
         return found
 
-    def part(self, first: int, stop: int) -> "Hands":
+    def part(self, first: int, stop: int) -> "DealtHands":
         """Some of the deals."""
-        return Hands(self.cards[first:stop], self.result[first:stop])
+        return DealtHands(self.cards[first:stop], self.result[first:stop])
 
 
-def view(game: Game) -> View:
+def view(game: Game) -> CardView:
     """What players see; `ValueError` for a game with chance in its tree."""
     tree = game.tree
     if (tree.arrays.kind == CHANCE).any():
@@ -95,15 +95,15 @@ def view(game: Game) -> View:
     counts = np.where(np.isin(np.arange(tree.nodes), tree.decisions), tree.arrays.count, 0)
     legal = np.arange(int(counts.max())) < counts[:, None]
     ends = np.array([_HAND, *(_HAND + after for after in steps)], np.int64)
-    return View(known, ends, bet_columns(game), legal.astype(np.float32))
+    return CardView(known, ends, bet_columns(game), legal.astype(np.float32))
 
 
-def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> Hands:
+def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> DealtHands:
     """The deals of numbers first..first+count-1; with the purpose DEALS those that a run of the same seed trains on."""
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
     draw_cards(np.uint64(seed), np.uint64(0), purpose, first, count, state, cards)
     fill_results(evaluator_tables(), cards, count, board_cards, result)
-    return Hands(cards, result)
+    return DealtHands(cards, result)
 
 
 @nogil_njit
@@ -124,7 +124,7 @@ def count_cards(cards, ends, out):
                     out[row, base + _RANKS + _SUITS + card] += 1
 
 
-def card_values(seen: View, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+def card_values(seen: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
     """[n, card columns] of cards [n, C]."""
     out = np.zeros((len(cards), seen.card_columns), np.float32)
     count_cards(cards, seen.ends, out)

@@ -19,7 +19,7 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, new_stream
 from mccfr.solvers.deep.blas import one_thread
-from mccfr.solvers.deep.dealt import NO_CARD, View, draw_hands, view
+from mccfr.solvers.deep.dealt import NO_CARD, CardView, draw_hands, view
 from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.learned import Tables, fit_average, fit_specs, memory_columns, memory_specs
@@ -50,7 +50,7 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
         )
 
 
-def make_dealt_network(seen: View, config: DeepCfrConfig) -> Network:
+def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
     """The network of either player."""
     actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
     if config.network == "branches":
@@ -81,7 +81,7 @@ class Dealt:
     game: Game
     config: DeepCfrConfig
     tables: Tables
-    view: View
+    view: CardView
     network: Network
     apart: Apart
 

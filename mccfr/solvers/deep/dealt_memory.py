@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from abstraction.kernels.prefetch import prefetch_to_read
-from mccfr.solvers.deep.dealt import View, count_cards
+from mccfr.solvers.deep.dealt import CardView, count_cards
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.memory import AHEAD, SampleOrder
 
@@ -60,7 +60,9 @@ def _read(memory, numbers, ends, lines, given, weight, total):
 class DealtBatches:
     """Minibatches of a memory: a `mccfr.solvers.deep.fitting.Batches`."""
 
-    def __init__(self, seen: View, memory: DealtMemory, held: int, batch: int, start: int, unit: float = 1.0) -> None:
+    def __init__(
+        self, seen: CardView, memory: DealtMemory, held: int, batch: int, start: int, unit: float = 1.0
+    ) -> None:
         """The first `held` samples, `batch` at a time; targets are values in units of `unit`.
 
         start  number that the order of the samples follows from
@@ -79,7 +81,7 @@ class DealtBatches:
         return Batch(self._given, self._weight, self._total, self._view.legal[memory.node[numbers]])
 
 
-def cards_known(seen: View, block: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def cards_known(seen: CardView, block: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """[N] cards that the player at each node sees, from its block."""
     hand = int(seen.ends[0])
     return hand + np.array(seen.known, np.int64)[np.maximum(block, 0) // 2]

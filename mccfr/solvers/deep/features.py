@@ -26,7 +26,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Features:
+class NetworkFeatures:
     """Inputs of a player's infosets.  I of them, F columns.
 
     values  [I, F] float32; None: a one-hot of the infoset
@@ -39,11 +39,11 @@ class Features:
     bets: int
 
 
-def features(game: Game, infosets: Infosets, player: int) -> Features:
+def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
     """What a network sees of a player's infosets."""
     cards = game.cards
     if cards.boards is None or not cards.card_texts:
-        return Features(None, (), 0)
+        return NetworkFeatures(None, (), 0)
     lines, pieces = bet_columns(game), []
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
@@ -54,7 +54,7 @@ def features(game: Game, infosets: Infosets, player: int) -> Features:
         wide = np.broadcast_to(held[:, None], (len(held), len(rows), held.shape[1]))
         line = np.broadcast_to(lines[rows][None], (len(held), len(rows), lines.shape[1]))
         pieces.append(np.concatenate([wide, line], axis=2).reshape(len(held) * len(rows), -1))
-    return Features(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
+    return NetworkFeatures(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
 
 
 def column_names(game: Game) -> list[str]:

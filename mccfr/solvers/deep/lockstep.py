@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit
 from mccfr.rng import ACTIONS, random_at, seed_stream
-from mccfr.solvers.deep.dealt import Hands, View, card_values
+from mccfr.solvers.deep.dealt import CardView, DealtHands, card_values
 from mccfr.solvers.deep.learned import match_regrets
 from mccfr.solvers.deep.network import Apart
 from mccfr.solvers.deep.traversals import choose
@@ -122,12 +122,12 @@ class Strategies:
     """
 
     def __init__(
-        self, tree: TreeArrays, seen: View, apart: Sequence[Apart], parameters: Sequence[npt.NDArray[np.float32]]
+        self, tree: TreeArrays, seen: CardView, apart: Sequence[Apart], parameters: Sequence[npt.NDArray[np.float32]]
     ) -> None:
         self._tree, self._view, self._apart, self._parameters = tree, seen, apart, parameters
         self._lines = [apart[player].bets(parameters[player], seen.lines) for player in range(2)]
 
-    def hands(self, hands: Hands) -> npt.NDArray[np.float32]:
+    def hands(self, hands: DealtHands) -> npt.NDArray[np.float32]:
         """[2·S, K, U] by block: what the cards that a player sees add up to."""
         known, width = self._view.known, self._view.cards
         found = []
@@ -155,7 +155,7 @@ class Strategies:
 def traverse(
     tree: TreeArrays,
     strategies: Strategies,
-    hands: Hands,
+    hands: DealtHands,
     words: npt.NDArray[np.uint64],
     traverser: int,
     uniform: bool,

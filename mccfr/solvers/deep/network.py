@@ -57,7 +57,7 @@ class Normalise(NamedTuple):
 Layer = Columns | Dense | Join | Normalise
 
 
-class Builder:
+class LayerBuilder:
     """Puts a network together: every method adds a layer and returns its place."""
 
     def __init__(self) -> None:
@@ -313,7 +313,7 @@ def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *,
     cards      columns of cards that come first, where they may be evaluated apart from bets (`Apart`); 0: they may not
     reads_all  the output sees every hidden layer, not only the last
     """
-    builder, source, width = Builder(), -1, inputs
+    builder, source, width = LayerBuilder(), -1, inputs
     if cards:
         source = builder.join((builder.columns(0, cards), builder.columns(cards, inputs)))
     hidden = []
@@ -334,7 +334,7 @@ def branches(
     bets       columns after them
     reads_all  the output sees every layer of the trunk, the last of them normalised
     """
-    builder, at, embedded = Builder(), 0, []
+    builder, at, embedded = LayerBuilder(), 0, []
     for columns in groups:
         part = builder.columns(at, at + columns)
         embedded.append(builder.dense(part, columns, units, rectified=False, biased=False))
@@ -351,7 +351,7 @@ def branches(
     return Network(builder.layers, builder.size)
 
 
-def _output(builder: Builder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
+def _output(builder: LayerBuilder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
     """Add the output of the last of some layers of `units`, or of all of them side by side."""
     if reads_all and len(hidden) > 1:
         builder.dense(builder.join(hidden), units * len(hidden), actions, rectified=False)

@@ -19,7 +19,7 @@ from abstraction.boards import canonical_boards
 from abstraction.cards import COMBO_COUNT
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
-from mccfr.solvers.deep.dealt import NO_CARD, Hands, View, card_values
+from mccfr.solvers.deep.dealt import NO_CARD, CardView, DealtHands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import LEAST_WEIGHT, match_regrets
@@ -77,7 +77,7 @@ def check_tabulated(game: Game) -> None:
         )
 
 
-def hand_classes(game: Game, seen: View) -> list[Classes]:
+def hand_classes(game: Game, seen: CardView) -> list[Classes]:
     """Classes of hands by street; raises as `check_tabulated`."""
     check_tabulated(game)
     found: list[Classes] = []
@@ -98,7 +98,7 @@ def hand_classes(game: Game, seen: View) -> list[Classes]:
     return found
 
 
-def deal_classes(seen: View, hands: Hands, player: int) -> list[Classes]:
+def deal_classes(seen: CardView, hands: DealtHands, player: int) -> list[Classes]:
     """Every deal as a class of its own, as a player sees it, by street."""
     itself = np.arange(len(hands))
     return [Classes(hands.seen(player, known, seen.cards), itself) for known in seen.known]

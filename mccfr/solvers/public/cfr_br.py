@@ -26,6 +26,7 @@ import numpy.typing as npt
 from abstraction.kernels.parallel import kernel_array
 from mccfr.cards.listed import ListedCards
 from mccfr.config.solvers import CfrBrConfig
+from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.iterating import IterationSolver
@@ -283,11 +284,17 @@ class CfrBestResponse(Algorithm):
 
     def completed(self, game: Game) -> Config:
         """As `Algorithm.completed`: boards that are not listed are sampled."""
-        if self._solver.trunk is None and game.cards.dealt and game.cards.boards is None:
+        if self._chooses(game):
             solver = msgspec.structs.replace(self._solver, trunk="own")
+            if (problem := first_refused(solver, solver.checks())) is not None:
+                raise ValueError(f"solver.{problem}")
             return msgspec.structs.replace(self.config, solver=solver)
         self._check(game)
         return super().completed(game)
+
+    def _chooses(self, game: Game) -> bool:
+        """Whether the trunk is left to it: boards are drawn from the deck."""
+        return self._solver.trunk is None and game.cards.dealt and game.cards.boards is None
 
     def _check(self, game: Game) -> None:
         if self._solver.trunk is None:
@@ -300,6 +307,8 @@ class CfrBestResponse(Algorithm):
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: nothing is padded."""
+        if self._chooses(game):
+            return type(self)(self.completed(game)).layout(game, wide)
         if wide is None:
             self._check(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
@@ -312,6 +321,8 @@ class CfrBestResponse(Algorithm):
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
         """As `Algorithm.solver`."""
+        if self._chooses(game):
+            return type(self)(self.completed(game)).solver(game, tables, share)
         share = share or Share()
         if self._solver.trunk is not None:
             given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)

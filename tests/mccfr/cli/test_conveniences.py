@@ -233,10 +233,10 @@ def test_a_bar_shows_the_share_of_a_phase_that_is_counted():
 def test_head_to_head_is_no_headline():
     with bar_on_stderr() as (bar, task):
         live = LiveReporter(bar, task)
-        record = {"method": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
+        record = {"method": "exact", "bound": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
         live.evaluation({**record, "exploitability_chips": 0.5, "exploitability_mbb": None})
         assert live._exploitability == " · exploitability 0.5 chips"
-        met = {"method": "head-to-head", "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
+        met = {"method": "head-to-head", "bound": None, "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
         live.evaluation({**record, **met})
         assert live._exploitability == ""
 

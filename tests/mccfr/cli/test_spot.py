@@ -126,6 +126,8 @@ def test_what_takes_no_rake_says_so(capsys):
     for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
         said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
         assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())
+    said = ask(capsys, *RIVER, "--lock", "c=c 1", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
+    assert "solver.algorithm = 'cfr-br' keeps no game.locks: leave one of them out" in " ".join(said.split())
 
 
 def test_equity_is_that_of_all_run_outs(capsys):

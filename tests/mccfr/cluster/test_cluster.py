@@ -54,7 +54,7 @@ from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
 from mccfr.cluster.room import fixed_bytes, strata_bytes
 from mccfr.cluster.session import check_room, places_of, train_alone, with_memory
-from mccfr.cluster.sharing import Memory, longest, moved_by_speed, shared_out
+from mccfr.cluster.sharing import HeldMemory, longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
@@ -234,7 +234,7 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
     random_numbers = np.random.default_rng(seed)
     sizes = random_numbers.integers(90, 220, 14)
     machine, share = np.array([0, 0, 1, 1, 2]), random_numbers.permutation([0.2, 0.35, 0.65])
-    memory = Memory(sizes, machine, share * sizes.sum())
+    memory = HeldMemory(sizes, machine, share * sizes.sum())
     loads, speeds = random_numbers.integers(90, 220, 14), [1.0] * 5
     assert not memory.holds(shared_out(loads, speeds))
     owner = shared_out(loads, speeds, memory)
@@ -248,7 +248,7 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
 
 def test_what_fits_nowhere_is_shared_out_as_without_memory():
     loads = np.array([5, 4, 3, 2])
-    short = Memory(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
+    short = HeldMemory(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
     np.testing.assert_array_equal(shared_out(loads, [1.0, 1.0], short), shared_out(loads, [1.0, 1.0]))
 
 

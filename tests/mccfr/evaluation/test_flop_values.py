@@ -24,7 +24,7 @@ from mccfr.games.subgame import nodes_below
 from mccfr.policy.profile import Profile
 from mccfr.runs.results import flop_tables
 from mccfr.runs.results.targets import Target
-from mccfr.solvers.public.sampled_board import by_strength, from_cards
+from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import tabulate
 from mccfr.trees.lines import find_node
 from mccfr.view import Spots
@@ -67,7 +67,7 @@ def test_values_are_those_of_head_to_head(source, found):
     def played(full, **columns):
         game = replace(source.game, tree=replace(tree, arrays=tree.arrays._replace(**columns)))
         side = Profile(game, source.strategy)
-        board = by_strength(from_cards(game.cards, list(full), np.dtype(np.float64)))
+        board = from_cards(game.cards, list(full), ordered=True)
         return SeatedPolicies(side, side).play(board, 0)[0]
 
     ends = inside & (tree.arrays.kind != 0)

@@ -19,7 +19,7 @@ from strategies import random_strategy
 
 import mccfr
 from mccfr.config.games import PokerGame
-from mccfr.evaluation.self_consistency import _result, _Sample, self_consistency
+from mccfr.evaluation.self_consistency import _DecisionSample, _result, self_consistency
 from mccfr.games.catalogue import build_game
 from mccfr.policy.profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate
@@ -126,14 +126,14 @@ def test_a_planted_bucket_is_found():
 def test_flops_that_choose_and_score_themselves_come_to_what_is_exact():
     for made in (game_of("leduc"), by_twos(game("pairs"))):
         side = Profile(made, random_strategy(made, 3))
-        sample, boards = _Sample(side, 1), range(len(made.cards.board_cards[1]))
+        sample, boards = _DecisionSample(side, 1), range(len(made.cards.board_cards[1]))
         for board in boards:
             sample.add(sample.walk(board))
         scored = [sample.score(board) for board in boards]
         losses = np.array([sum(loss for loss, _ in scored)])
         weight = np.array([sum(weight for _, weight in scored)])
         assert figures(_result(losses, weight, None, 1)) == pytest.approx(figures(self_consistency(side)), abs=1e-12)
-        some = _Sample(side, 1)  # a planted error: boards that choose are not those that score
+        some = _DecisionSample(side, 1)  # a planted error: boards that choose are not those that score
         some.add(some.walk(0))
         less = np.array([sum(some.score(board)[0] for board in boards)])
         assert figures(_result(less, weight, None, 1)).sum() < figures(self_consistency(side)).sum() - 1e-3

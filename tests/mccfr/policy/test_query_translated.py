@@ -5,7 +5,7 @@ from random_policy import policy
 from refusals import refused
 
 from mccfr.games.translation import NOWHERE, Translation
-from mccfr.play.line_ranges import LineRanges
+from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy.query import query
 from mccfr.trees.compiled import DECISION
 
@@ -56,7 +56,7 @@ def test_lines_as_people_write_them(said, line):
     board = "Qs7h2d" if "/" in line else None
     source = policy()
     assert query(source, said, hand="AsKd", board=board) == query(source, line, hand="AsKd", board=board)
-    assert LineRanges(source).follow(said, board or "").line == line
+    assert RangesOfLine(source).follow(said, board or "").line == line
 
 
 def test_a_size_is_of_no_use_where_nobody_may_raise():

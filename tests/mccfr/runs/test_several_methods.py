@@ -55,8 +55,9 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
         "Exploitability at the least: lbr, setting 1",
         "Won from checkpoint 1",
     ]
-    assert "exploitability at least" not in _headline(run, find_checkpoint(run, None), records)
-    least = _headline(run, find_checkpoint(run, None), [record for record in records if record["bound"] != "exact"])
+    counts = find_checkpoint(run, None).state
+    assert "exploitability at least" not in _headline(counts, records)
+    least = _headline(counts, [record for record in records if record["bound"] != "exact"])
     assert f"exploitability at least {max(r['value_chips'] for r in records[5:7]):.6g} chips" in least
     bounds = run_status(run)["bounds"]
     assert [pair["now"]["method"] for pair in bounds] == ["exact", "lbr", "sampled-br"]

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from mccfr.config.file import config_from
+from mccfr.config.spot import spot_document
 from mccfr.evaluation.exact import evaluate_exact, prepared_tree
 from mccfr.games.catalogue import build_game
 from mccfr.runs.results.averages import sums_average
+from mccfr.runs.session.plan import evaluation_bytes, planned_layout
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
@@ -25,11 +27,15 @@ from mccfr.tables.layout import TableSet
 POT = 60
 
 
-def spot(board, oop, ip):
-    """A small turn or river."""
+def config(board, oop, ip, **more):
+    """Of a small turn or river."""
     sizes = {"first": ["75%"], "later": ["allin"]}
-    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120}
-    return build_game(config_from({"game": {"name": "holdem-subgame", **spot, "menu": sizes}}, "test").game, Path())
+    spot = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": POT, "effective_stack": 120, "menu": sizes}
+    return config_from(spot_document(spot | more, 0.01, 0), "test")
+
+
+def spot(*given, **more):
+    return build_game(config(*given, **more).game, Path())
 
 
 SPOTS = {
@@ -37,6 +43,7 @@ SPOTS = {
     "monotone turn": ("Kc7c2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
     "paired river": ("Kc7d7s5hTc", "AA,KQ,76s:0.001,JJ", "QQ,AK:0.7,87s,A5s,22"),
 }
+RAKED = {"rake": 0.05, "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
 
 
 @pytest.fixture
@@ -48,10 +55,10 @@ def average(cfr):
     return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs), None)
 
 
-@pytest.mark.parametrize("name", SPOTS)
+@pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])
 @pytest.mark.parametrize("iterations", [0, 1, 30])
-def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, iterations, monkeypatch):
-    game = spot(*SPOTS[name])
+def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, monkeypatch):
+    game = spot(*SPOTS[name], **more)
     cfr = VectorCfr(game, variant("dcfr"))
     if iterations:
         cfr.iterate(iterations)
@@ -76,6 +83,15 @@ def test_sums_of_float64_are_measured_to_the_last_digits(every_sum_large):
     assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(
         evaluate_exact(game, cfr.average_strategy()).exploitability_chips, abs=1e-12 * POT
     )
+
+
+def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
+    chosen = config(*SPOTS["paired river"])
+    game = build_game(chosen.game, Path())
+    layout = planned_layout(chosen, game)
+    assert evaluation_bytes(chosen, game, layout) > layout.nbytes
+    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+    assert evaluation_bytes(chosen, game, layout) == 0
 
 
 def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large):

@@ -11,6 +11,7 @@ Shows:
 
 import numpy as np
 import pytest
+from small_games import deck_game
 
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
@@ -236,6 +237,24 @@ def test_a_run_goes_on_to_the_same_bits(coarse):
                 solver = algorithm.solver(coarse, into, Share(state=state))
                 solver.run(state.nodes, 2**62, end - state.iterations)
     assert all(np.array_equal(tables[0][name], tables[1][name]) for name in tables[0])
+
+
+def test_boards_of_a_deck_are_sampled():
+    """Without a trunk it is the players' own, in what is planned before it is written out."""
+
+    def made(**solver):
+        return algorithm_of(
+            config_from({"game": {"name": "flop-holdem"}, "solver": {"algorithm": "cfr-br", **solver}}, "test")
+        )
+
+    game = deck_game()
+    assert made().completed(game).solver.trunk == "own"
+    names = [spec.name for spec in made().layout(game).specs]
+    assert {name.split("/")[1] for name in names if name.startswith(TRUNK)} == {"street0"}
+    with pytest.raises(ValueError, match="variant = 'dcfr' is not allowed"):
+        made(variant="dcfr").completed(game)
+    with pytest.raises(ValueError, match="lossless': the hands of"):
+        made(trunk="lossless").layout(game)
 
 
 @pytest.mark.parametrize(

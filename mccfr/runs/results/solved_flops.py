@@ -1,0 +1,106 @@
+"""A typed spot on flop after flop, each solved to a share of the pot: a flop a unit, so that a stop loses none."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import cards_text
+from abstraction.ranges import class_of
+from mccfr.config.file import config_from, load_config, to_document
+from mccfr.config.games import HoldemSubgame
+from mccfr.config.spot import spot_document
+from mccfr.config.tables import Config
+from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops
+from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import holdem_subgame
+from mccfr.play.run_outs import run_outs, win_minus_lose
+from mccfr.policy.profile import Profile
+from mccfr.runs.directory.run import is_run, open_run
+from mccfr.solvers.public.best_response import hand_values
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share
+from mccfr.tables.layout import private_tables
+
+_ALL = 10_000  # run-outs, more than follow a flop
+_PLAYER_COLUMNS = 4
+Floats = npt.NDArray[np.float64]
+
+
+def typed_spot(path: Path) -> dict[str, Any] | None:
+    """`[game]` of a spot's run or configuration, but for its name and board; None where there is no typed spot."""
+    if not (is_run(path) or path.suffix == ".toml"):
+        return None
+    config = open_run(path).config if is_run(path) else load_config(path)
+    if not isinstance(config.game, HoldemSubgame) or config.game.board is None:
+        return None
+    document = to_document(Config(game=config.game))["game"]
+    return {key: value for key, value in document.items() if key not in ("name", "board")}
+
+
+class SolvedFlops(Units):
+    """A unit finds sums by class as `LineOnFlops`, and the exploitability that was reached, of the pot."""
+
+    def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
+        """`spot` as of `typed_spot`; raises as its keys do, on the first flop."""
+        self._spot, self._flops, self._to = spot, flops, to
+        made = self._game(0)[1]
+        self.pot, self.actions = made.pot_chips, [made.tree.label[child] for child in made.tree.children(0)]
+        self.fields = CLASSES * (2 * _PLAYER_COLUMNS + len(self.actions)) + 1
+
+    def _game(self, unit: int) -> tuple[Config, Game]:
+        board = cards_text(self._flops.cards[unit].tolist())
+        config = config_from(spot_document({**self._spot, "board": board}, self._to, 1), f"the spot on {board}")
+        assert isinstance(config.game, HoldemSubgame)
+        return config, holdem_subgame(config.game, Path())
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        config, game = self._game(unit)
+        algorithm = algorithm_of(config)
+        tables = private_tables(algorithm.layout(game))
+        solver = algorithm.solver(game, tables, Share())
+        for point in [*config.evaluation.at_iterations, int(config.run.iterations or 0)]:
+            while solver.state.iterations < point:
+                solver.run(solver.state.nodes, 1 << 62, point - solver.state.iterations)
+            strategy = algorithm.averages.strategy(game, tables, solver.state.nodes, solver.state.iterations)
+            value, _, gains = hand_values(game, strategy)
+            reached = sum(gains) / 2 / self.pot
+            if reached <= self._to:
+                break
+        sums = _sums(game, Profile(game, strategy), value)
+        return np.append(sums.ravel(), reached)
+
+
+def _sums(game: Game, source: Profile, value: Floats) -> Floats:
+    """[CLASSES, 2·4 + A] as of `LineOnFlops`."""
+    dealing = game.cards.at_table()
+    board, reach = dealing.read_board(0, ""), dealing.reach.astype(np.float64)
+    every = run_outs(dealing, 0, board, (), _ALL, np.random.default_rng(0))
+    columns = []
+    for player in range(2):
+        met = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0)
+        won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
+        columns += [met, 0.5 * (met + won), reach[player] * value[player], met]
+    played = source.rows(0, dealing.bucket_row(0, 0, board))[0].T
+    columns += list(played * columns[0])
+    group = class_of(dealing.hand_cards)
+    return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
+
+
+def solved_flops(
+    spot: Mapping[str, Any],
+    flops: Flops,
+    to: float,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[FlopReport, Floats]:
+    """A report of a spot on flops, and the exploitability reached on each, of the pot; raises as `play_units`."""
+    units = SolvedFlops(spot, flops, to)
+    what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
+    found = play_units(units, len(flops.cards), effort, what=what, progress=progress)
+    classes, half = found[:, :-1].reshape(len(found), CLASSES, -1), units.pot / 2
+    return FlopReport("", units.actions, 0, (half, half), flops, classes, np.zeros((len(found), 0, 3))), found[:, -1]

@@ -1,0 +1,49 @@
+"""A typed spot solved on flop after flop: each as `mccfr spot` says it, and gone on with after a stop."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from commands import call
+
+from abstraction.cards import cards_text
+from mccfr.evaluation.flop_values import Flops, some_flops
+from mccfr.runs.results.solved_flops import solved_flops, typed_spot
+
+SPOT = ["--oop", "AA,QJs", "--ip", "KK,T9s", "--pot", "40", "--stack", "20", "--bets", "allin", "--raises", ""]
+
+
+@pytest.fixture
+def spot(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    found = call(capsys, "spot", "QsJh2h", *SPOT, "--workers", 0, "--to", "2%", "--run", "there", "--json")
+    return json.loads(found.out)
+
+
+def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
+    game = typed_spot(tmp_path / "there")
+    assert game is not None and "board" not in game
+    flops = Flops(np.array([[9 * 4 + 2, 10 * 4 + 3, 2]], np.int8), np.ones(1))
+    assert sorted(cards_text(flops.cards[0].tolist())) == sorted("JhQs2h")
+    found, reached = solved_flops(game, flops, 0.02)
+    here = np.array([0])
+    assert reached[0] <= 0.02
+    for player in range(2):
+        assert found.equity(here, player) == pytest.approx(spot["equity"][player], abs=1e-6)
+        assert found.value(here, player).mean == pytest.approx(spot["ev_chips"][player], abs=0.8)
+    assert found.actions == ["c", "r40"] and found.value(here, 0).within == 0
+
+
+def test_it_goes_on_from_what_was_kept(spot, tmp_path, capsys):
+    asked = ["report", "there", "out.csv", "--spots", "", "--flops", 2, "--to", "5%", "--keep", "kept"]
+    assert call(capsys, *asked).status == 0
+    first = (tmp_path / "out.csv").read_text()
+    rows = list(csv.DictReader(first.splitlines()))
+    assert len(rows) == 2 and all(float(row["exploitability_pot"]) <= 0.05 for row in rows)
+    assert [float(row["ev_oop"]) + float(row["ev_ip"]) for row in rows] == pytest.approx([40, 40], abs=1e-3)
+    size = (tmp_path / "kept").stat().st_size
+    assert call(capsys, *asked).status == 0
+    assert (tmp_path / "out.csv").read_text() == first and (tmp_path / "kept").stat().st_size == size
+    assert "a spot is reported where it begins" in call(capsys, *asked[:4], "c", *asked[5:]).err
+    assert some_flops(2).weight.sum() == 22_100
