@@ -169,9 +169,7 @@ def export(
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
-    if by == "bucket" and board is not None:
-        raise click.BadParameter("--board is of rows of hands: add --by hand")
-    board = (board or "") if by == "hand" else None
+    board = _board_of_rows(by, board, format_name)
     if is_policy(directory):
         _export_policy(directory, out, format_name or "policy", board, replace=how["replace"])
         return
@@ -199,6 +197,19 @@ def export(
         )
         written = export_run(run, run.build_game(), out, options, report)
     _tell_written(written, format_name)
+
+
+def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
+    """Of rows of hands, their board, "" for none; None of rows of buckets."""
+    from mccfr.policy.export import BY_HAND
+
+    if by == "bucket":
+        if board is not None:
+            raise click.BadParameter("--board is of rows of hands: add --by hand")
+        return None
+    if format_name not in BY_HAND:
+        raise click.BadParameter("--by hand has a row for each hand: choose csv or parquet by --format")
+    return board or ""
 
 
 def _tell_written(written: Path, format_name: str) -> None:
