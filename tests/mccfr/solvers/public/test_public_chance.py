@@ -327,7 +327,7 @@ def test_a_board_off_the_deck_holds_every_hand_it_leaves():
     for street in range(2):
         rows = board.bucket[street, 0, : board.rows[street, 0]]
         assert rows.tolist() == list(range(7)) and not board.direct.any()
-        assert np.array_equal(rows[board.local[street, 0]], (held[hands].sum(1) + street) % 7)
+        assert np.array_equal(rows[board.local[street, 0]], (held[hands] ** 2).sum(1) * (street + 1) % 7)
 
 
 def test_boards_follow_from_seed_worker_and_iteration():
