@@ -190,7 +190,7 @@ REFUSED = [
     (KUHN, "batch = 0", ITERATIONS, "solver.batch = 0"),
     (KUHN, "learning_rate = 0.0", ITERATIONS, "solver.learning_rate = 0.0"),
     (KUHN, "horizon = 3", ITERATIONS, "run.iterations = 4 goes beyond solver.horizon = 3"),
-    (KUHN, "memory = 9_000_000_000_000", ITERATIONS, "bytes"),
+    (KUHN, "memory = 9_000_000_000_000", ITERATIONS, "the tables need 288 TB"),
     (KUHN, "network = 'branches'", "seconds = 5", "give run.iterations"),
     ('name = "openspiel"\ngame = "kuhn_poker"', "network = 'branches'", ITERATIONS, "'plain'"),
     (FLOP, "fit = 'table'", ITERATIONS, "solver.fit = 'table' needs infosets that can be listed"),
