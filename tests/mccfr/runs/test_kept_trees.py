@@ -33,7 +33,7 @@ def test_nothing_is_kept_that_depends_on_strategies_or_takes_much_memory(tmp_pat
     method = method_named("exact")
     assert method.prepared(make(tmp_path / "kuhn", game="kuhn").build_game()) is not None
     assert method.prepared(make(tmp_path / "leduc").build_game()) is None
-    listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, listing_bytes=1))
+    listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, can_list=True, listing_bytes=1))
     assert method.prepared(listed) is None
     without_cards = SimpleNamespace(cards=SimpleNamespace(dealt=False, listing_bytes=0))
     assert method.prepared(without_cards) is None

@@ -116,7 +116,7 @@ def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
 @pytest.mark.parametrize(
     ("target", "options", "words"),
     [
-        ("lossless", ["--against", "always-call"], "exact meets no opponent: leave --against out"),
+        ("lossless", ["--method", "exact", "--against", "always-call"], "exact meets no opponent: leave --against out"),
         ("lossless", ["--method", "lbr", "--against-checkpoint", 1], "lbr meets no opponent"),
         ("lossless", ["--method", "head-to-head", "--against-checkpoint", 1], "uniform is no run"),
         ("lossless policy", ["--checkpoint", 3], "leave --checkpoint out"),
