@@ -78,7 +78,7 @@ class ExactMethod(OverAllDeals):
 
     def suits(self, game: "Game") -> bool:
         """As `Method.suits`: not whole hold'em, where it takes hours."""
-        return not _by_flops(game)
+        return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
         """As `Method.at_once`: whole hold'em alone is evaluated flop by flop."""

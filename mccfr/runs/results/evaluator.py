@@ -37,7 +37,8 @@ def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
 
 def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
     """Keys of `[evaluation]` that were given although none of its methods takes them."""
-    taken = {option for name in points.chosen for option in declared(method_for(game, name).options)}
+    methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
+    taken = {option for method in methods for option in declared(method.options)}
 
     def given(option: str) -> bool:
         return getattr(points, option) is not None and getattr(EvaluationConfig(), option) is None
