@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 from refusals import refused
 
 from mccfr.evaluation.units import Effort, StoppedError, Units, play_units, units_in
@@ -140,8 +141,8 @@ def killed(path, setup, act, effort):
         f"toy = Toy(ends_at=7, act=lambda: {act})\n"
         f"play_units(toy, 40, Effort({effort}keep=Path(sys.argv[1])), what=WHAT)\n"
     )
-    here = str(Path(__file__).parent)
-    done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
+    here = [str(Path(__file__).parent), str(ROOT / "tests")]
+    done = subprocess.run([sys.executable, "-c", script, str(path), *here], timeout=120, check=False)
     assert done.returncode == -signal.SIGKILL
 
 
