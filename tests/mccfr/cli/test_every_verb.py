@@ -108,8 +108,10 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
     assert command("verify", directory)[0] == 0
     measured = {}
     for method in METHODS:
+        if (method, game) == ("exact", "whole deck"):
+            continue  # it takes an hour: evaluation/test_first_street.py
         status, said = command("evaluate", directory, "--method", method, "--boards", 2, "--json")
-        assert status == (2 if game in {"head-to-head": CARDLESS, "exact": ("whole deck",)}[method] else 0)
+        assert status == (2 if method == "head-to-head" and game in CARDLESS else 0)
         if status == 0:
             measured[method] = json.loads(said)
             assert measured[method]["iterations"] == trained
