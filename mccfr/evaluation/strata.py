@@ -37,17 +37,13 @@ class BoardStrata:
         stratum = np.minimum(np.arange(units) // each, strata - 1)
         if boards is None:
             return cls(stratum, np.ones(strata), False)
-        return cls(stratum, np.diff(_cuts(strata, boards)).astype(np.float64), True)
+        ends = np.searchsorted(stratum, np.arange(strata + 1))  # parts by their units, so that none has fewer boards
+        return cls(stratum, np.diff(ends * boards // units).astype(np.float64), True)
 
 
 def units_each(units: int) -> int:
     """Units in a stratum: two; four where there are few, for intervals from a few differences do not cover."""
     return 2 if units >= _FEW else 4
-
-
-def _cuts(strata: int, boards: int) -> npt.NDArray[np.int64]:
-    """[L+1] where each stratum of listed boards begins, and the end of the last."""
-    return np.arange(strata + 1) * boards // strata
 
 
 def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
@@ -58,7 +54,7 @@ def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> l
     """
     count = len(strata.size)
     if strata.listed:
-        cuts, random = _cuts(count, int(strata.size.sum())), np.random.default_rng((EVALUATION, seed))
+        cuts, random = np.append(0, np.cumsum(strata.size)).astype(int), np.random.default_rng((EVALUATION, seed))
         units = np.bincount(strata.stratum, minlength=count)
         return [
             board

@@ -88,7 +88,7 @@ def population(first, boards, spread):
 
 def sample(every, units, seed):
     strata = BoardStrata.of(units, 2 if units >= 40 else 4, len(every))
-    cuts, random = np.arange(len(strata.size) + 1) * len(every) // len(strata.size), np.random.default_rng(seed)
+    cuts, random = np.append(0, np.cumsum(strata.size)).astype(int), np.random.default_rng(seed)
     counts = np.bincount(strata.stratum)
     drawn = [random.permutation(np.arange(*cuts[h : h + 2]))[:count] for h, count in enumerate(counts.tolist())]
     return every[np.concatenate(drawn)], strata

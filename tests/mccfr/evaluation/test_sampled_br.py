@@ -245,6 +245,14 @@ def test_planted_strata_of_unequal_size_need_their_weights():
     assert np.mean(found) == pytest.approx(4) and abs(np.mean(forgotten) - 4) > 0.4
 
 
+@pytest.mark.parametrize("boards", [6, 30, 61])
+def test_no_stratum_has_more_units_than_boards(boards):
+    """26 of 30 boards once drew six from a part of five."""
+    for units in range(5, boards):
+        strata = BoardStrata.of(units, units_each(units), boards)
+        assert strata.size.sum() == boards and (np.bincount(strata.stratum) <= strata.size).all()
+
+
 def test_all_boards_leave_no_width():
     value, weight = np.arange(6.0), np.ones(6)
     assert stratified95(value, weight, BoardStrata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
