@@ -93,7 +93,7 @@ def flop_trained(tmp_path_factory, slot_abstractions):
     return root
 
 
-def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, capsys):
+def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, tables_read_once, capsys):
     config = write_config(tmp_path, slot_abstractions[0], game="limit-holdem", menu="", boards=4)
     assert command("solve", config, "--run", tmp_path / "run", "--set", "run.nodes=100_000") == 0
     found = answer(capsys, "query", tmp_path / "run", "r20r30r40", "--hand", "AsAh")
