@@ -161,6 +161,6 @@ def test_flops_give_what_the_listing_gives(tmp_path):
     found = evaluate_flops(Profile(own, strategy), effort=Effort(2, keep=tmp_path / "kept"))
     assert found.exploitability_chips == pytest.approx(exact.exploitability_chips, rel=1e-5)
     assert found.best_response_chips == pytest.approx(exact.best_response_chips, rel=1e-5)
-    assert found.value_chips == pytest.approx(exact.value_chips, rel=1e-5)
+    assert found.value_chips == pytest.approx(exact.value_chips, abs=2e-3), "of pots of 150 chips and more, in float32"
     some = evaluate_flops(Profile(own, strategy), 200, seed=1)
     assert some.ci95_chips[0] < exact.exploitability_chips < some.ci95_chips[1]
