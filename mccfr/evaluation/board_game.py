@@ -32,7 +32,16 @@ def board_game(
 
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
-    tables, buckets = [], []
+    cards, tables, _ = known_rows(game, strategy, cards)
+    return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables
+
+
+def known_rows(
+    game: Game, strategy: Strategy, cards: ListedCards
+) -> tuple[ListedCards, list[npt.NDArray[np.float64]], list[npt.NDArray[np.int32]]]:
+    """The cards with the buckets that occur numbered from 0, by block the strategy's rows [slots, n] of these, and the
+    buckets themselves [n]."""
+    tables, buckets, numbers = [], [], []
     for here in range(cards.streets):
         numbered = np.empty_like(cards.bucket[here])
         for player in range(2):
@@ -40,6 +49,6 @@ def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[Publi
             known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
             numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
             tables.append(some_rows(strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
+            numbers.append(known)
         buckets.append(numbered)
-    cards = replace(cards, bucket=buckets)
-    return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables
+    return replace(cards, bucket=buckets), tables, numbers

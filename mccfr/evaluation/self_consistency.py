@@ -28,15 +28,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
+from mccfr.evaluation.board_game import known_rows
 from mccfr.evaluation.first_street import hand_classes
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import FOLLOW
-from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees
 
@@ -46,7 +45,6 @@ Interval = tuple[float, tuple[float, float]]
 LEAST_BOARDS = 8
 _DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8}
 """By the cards that lie: some minutes of a small tree."""
-_BLOCKS = 8  # kernels are compiled anew for each number of tables
 _EACH = 4  # boards of a stratum
 
 
@@ -167,17 +165,8 @@ def _prepared(
     Boards are walked for others where buckets make no difference, and not only where the policy makes none: choices
     are added up by bucket.
     """
-    game, numbers, buckets, tables = side.game, [], [], []
-    for street in range(cards.streets):
-        numbered = np.empty_like(cards.bucket[street])
-        for player in range(2):
-            held, block = cards.bucket[street][player], 2 * street + player
-            known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
-            numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
-            tables.append(some_rows(side.strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
-            numbers.append(known)
-        buckets.append(numbered)
-    public = public_tree(replace(game, cards=replace(cards, bucket=buckets)))
+    known, tables, numbers = known_rows(side.game, side.strategy, cards)
+    public = public_tree(replace(side.game, cards=known))
     choices = [np.zeros((2 * table.shape[0], table.shape[1])) for table in tables]
     return public, Walk(public, tables, choices=choices), numbers, tables, choices
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstraction.cards import card_text, cards_text
+from abstraction.cards import card_text
 from mccfr.config.limits import shown
 from mccfr.games.betting import amount_text
 from mccfr.games.game import Game
@@ -137,8 +137,3 @@ class SpotTree:
         for node in range(1, len(self.tree.parent)):
             found.append(f"{found[self.tree.parent[node]]}:{self.action(node)}")
         return ["r", *found]
-
-    @property
-    def root_board(self) -> str:
-        """The board that lies from the beginning, without blanks."""
-        return cards_text(self.cards.board_cards[0][0].tolist())
