@@ -6,11 +6,11 @@ the probability of chance, player 0 solves  max f·v  subject to  Fᵀ v <= Aᵀ
 same for -Aᵀ.  Exact but for the solver's tolerance of about 1e-7.
 """
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
 
 from mccfr.games.game import Game
 from mccfr.solvers.histories.sequences import SequenceForm, Sequences, sequence_form
@@ -45,35 +45,39 @@ def solve_linear_program(game: Game) -> Equilibrium:
     return Equilibrium((value_0 - value_1) / 2, strategy)
 
 
-def _payoffs(game: Game, form: SequenceForm) -> sparse.csr_array:
+def _scipy(name: str) -> Any:
+    """A module of scipy's, which takes a second to import and few test processes need."""
+    return import_module(f"scipy.{name}")
+
+
+def _payoffs(game: Game, form: SequenceForm) -> Any:
     """[1+S_0, 1+S_1] sparse payoffs of player 0 by the players' last actions (0: none, else slot + 1)."""
     arrays = game.tree.arrays
     ends = np.flatnonzero(arrays.kind == TERMINAL)
     shape = tuple(1 + len(one.row_of) for one in form.players)
     where = (form.last[0, ends] + 1, form.last[1, ends] + 1)
-    return sparse.coo_array((form.chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
+    return _scipy("sparse").coo_array((form.chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
 
 
-def _constraints(one: Sequences) -> sparse.csr_array:
+def _constraints(one: Sequences) -> Any:
     """[1+R, 1+S] sparse: the empty sequence is 1; a row's actions less the action above it are 0."""
     rows, slots = len(one.above), len(one.row_of)
     above = np.where(one.above == NO_SLOT, 0, one.above + 1)
     across = np.concatenate([[0], np.arange(1, rows + 1), 1 + one.row_of])
     down = np.concatenate([[0], above, 1 + np.arange(slots)])
     entries = np.concatenate([[1.0], np.full(rows, -1.0), np.ones(slots)])
-    return sparse.coo_array((entries, (across, down)), shape=(1 + rows, 1 + slots)).tocsr()
+    return _scipy("sparse").coo_array((entries, (across, down)), shape=(1 + rows, 1 + slots)).tocsr()
 
 
-def _maximin(
-    payoffs: sparse.csr_array, own: sparse.csr_array, other: sparse.csr_array
-) -> tuple[float, npt.NDArray[np.float64]]:
+def _maximin(payoffs: Any, own: Any, other: Any) -> tuple[float, npt.NDArray[np.float64]]:
     """The most that the player of the rows of `payoffs` can be sure of, and the realisation plan that does it."""
     plan, values = own.shape[1], other.shape[0]
     objective = np.zeros(plan + values)
     objective[plan] = -1.0  # the value of the other's empty sequence, to be maximised
     total = np.zeros(own.shape[0])
     total[0] = 1.0
-    found = optimize.linprog(
+    sparse = _scipy("sparse")
+    found = _scipy("optimize").linprog(
         objective,
         A_ub=sparse.hstack([-payoffs.T, other.T], format="csr"),
         b_ub=np.zeros(other.shape[1]),

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from abstraction.clustering.potential import VALUES, potential_points
 
@@ -32,6 +31,8 @@ def ground_distances(first: NDArray[Any], second: NDArray[Any], distance: str) -
 
 def exact_transport(first: NDArray[Any], second: NDArray[Any], centres: NDArray[Any], distance: str = "l2") -> float:
     """Earth mover's distance of two hands with next buckets [M] each; `centres` [K, D] of those buckets."""
+    from scipy.optimize import linear_sum_assignment
+
     cost = ground_distances(centres[first], centres[second], distance)
     return float(cost[linear_sum_assignment(cost)].mean())
 

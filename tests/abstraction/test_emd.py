@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from scipy.optimize import linprog
 from transport import (
     earth_movers_distance,
     exact_transport,
@@ -29,6 +28,8 @@ def weighted_medians(points, weights):
 
 def transport(first, second, cost):
     """Least Σ flow x cost that turns masses `first` [I] into `second` [J], as a linear programme."""
+    from scipy.optimize import linprog
+
     rows, columns = cost.shape
     constraints = np.zeros((rows + columns, rows * columns))
     for i in range(rows):

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
-from sklearn.cluster import KMeans
 
 from abstraction.clustering.assign import nearest_centres
 from abstraction.clustering.kmeans import (
@@ -183,6 +182,8 @@ def test_within_one_percent_of_scikit_learn():
     problem = clustering_problem(points, weights, "l2", 2)
     begin = start(problem, 60, seed=3)
     ours = run(problem, begin, iterations=300, tolerance=0)
+    from sklearn.cluster import KMeans  # here: which takes a second to import
+
     theirs = KMeans(60, init=begin.centres, n_init=1, max_iter=300, tol=0).fit(points, sample_weight=weights)
     assert ours.changed == 0
     assert ours.inertia == pytest.approx(theirs.inertia_, rel=0.01)

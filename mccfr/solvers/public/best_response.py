@@ -17,7 +17,15 @@ from mccfr.games.game import Game
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
-from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import (
+    FOLLOW,
+    RESPOND,
+    StreetScratch,
+    Views,
+    new_scratch,
+    no_tables,
+    street_tables,
+)
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
@@ -52,9 +60,9 @@ class Walk:
         # Read-only or foreign layouts would have the kernels compiled once more.
         dtype, self._sums = public.reach.dtype, sums
         own = [np.require(table, dtype, ["C", "W"]) for table in tables]
-        self._public = public
+        self._public, nothing = public, no_tables(dtype)
         self._views = tuple(
-            Views(None, street_tables(own, player), None if choices is None else street_tables(choices, player))
+            Views(nothing, street_tables(own, player), nothing if choices is None else street_tables(choices, player))
             for player in range(2)
         )
         values = 2 if choices is None else 1

@@ -35,7 +35,15 @@ from mccfr.solvers.public.public_chance.algorithm import PublicChanceSolver, kno
 from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train, value
-from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import (
+    FOLLOW,
+    RESPOND,
+    StreetScratch,
+    Views,
+    new_scratch,
+    no_tables,
+    street_tables,
+)
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
 from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.solver import Algorithm, Share, Solver, Traits
@@ -141,7 +149,8 @@ class CfrBr:
             table[starts[:-1]] = 1  # the first action of every row, for those where nobody arrives
         noted = street_tables(side.noted, responder)
         mine = street_tables(self._frozen, player)
-        views = [Views(noted, noted, None), Views(mine, mine, None)]
+        nothing = no_tables(np.float64)
+        views = [Views(noted, noted, nothing), Views(nothing, mine, nothing)]
         root, below = side.twice
         root.by_hand.value.fill(0)
         both, scope = tuple(views[::-1] if responder else views), _scope(side.public, responder)

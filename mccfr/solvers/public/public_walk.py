@@ -231,7 +231,7 @@ def train(public, views, steps, scope, root, scratch, crew):
 def value(public, views, scope, root, scratch, crew):
     """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response.
 
-    Where views have tables of regrets, his best response is noted in them (`Views`).
+    What is noted on the way, `Views` says.
     """
     begin_walks(crew)
     _traverse(public, views, None, np.int64(0), scope, root, scratch, crew)

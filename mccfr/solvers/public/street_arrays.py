@@ -23,17 +23,17 @@ class Views(NamedTuple):
 
     In place: the variant's tables.
     Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
-    Where strategies are fixed: basis holds the strategy, probabilities or, in place, strategy sums, and there are no
-    others; or regret, [slot, row] like the
-    tables of training, gets the best response of a traverser whose every infoset has a row of its own; or strategy_sum,
-    of twice as many rows, gets what his own range wins by each action, and by the best one for each hand.
+    Where strategies are fixed: basis holds the strategy, probabilities or, in place, strategy sums, and the others are
+    `no_tables`; or regret, [slot, row] like the tables of training, gets the best response of a traverser whose every
+    infoset has a row of its own; or strategy_sum, of twice as many rows, gets what his own range wins by each action,
+    and by the best one for each hand.
 
     narrow  tables with cells of 16 bits, in place; what stands before it are tables of one cell then
     """
 
-    regret: tuple[npt.NDArray[np.floating], ...] | None
+    regret: tuple[npt.NDArray[np.floating], ...]
     basis: tuple[npt.NDArray[np.floating], ...]
-    strategy_sum: tuple[npt.NDArray[np.floating], ...] | None
+    strategy_sum: tuple[npt.NDArray[np.floating], ...]
     narrow: NarrowRows | None = None
 
 
@@ -44,6 +44,11 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
     """
     chosen = tables[player::2]
     return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
+
+
+def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:
+    """In the place of tables that a walk neither reads nor fills; None instead would compile kernels anew."""
+    return (np.zeros((0, 0), dtype),) * _MOST_STREETS
 
 
 class Traversal(NamedTuple):

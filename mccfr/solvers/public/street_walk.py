@@ -227,8 +227,8 @@ def descend(public, traversal, step, here, scratch):
             _own_strategy(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent
-                if step is not None or traversal.views.strategy_sum is not None:  # else nobody asks for his own range
-                    kind = trees.kind[base + trees.child[base + m] + a]
+                if step is not None or traversal.views.strategy_sum[street].shape[0] > 0:
+                    kind = trees.kind[base + trees.child[base + m] + a]  # else nobody asks for his own range
                     if kind in (AT_FOLD, AT_SHOWDOWN):
                         continue  # nor here
                     mine.row[child + a] = own_ranges
@@ -290,10 +290,10 @@ def _take_best(values, child, actions, count, value):
 def _note_best(tables, street, ranges, player, board, rows, values, child):
     """Note the best action of each hand of `player` on a board, the first of equals: 1 for it, 0 for the others.
 
-    tables as `Views.regret`, or None: nothing is noted.
+    tables as `Views.regret`; `no_tables`: nothing is noted
     """
-    if tables is not None:
-        table, first = tables[street], ranges.first[player, board]
+    table, first = tables[street], ranges.first[player, board]
+    if table.shape[0] > 0:
         for k in range(rows.count):
             best = 0
             for a in range(1, rows.actions):
@@ -309,10 +309,10 @@ def _add_choices(tables, public, here, rows, scratch, player, own, child):
     """Add to tables[street] [slot, bucket] what the player's own range wins by each action of a decision, and in the
     lower half, in the row of the first action, what it wins by the best action for each hand.
 
-    tables as `Views.strategy_sum`, or None: nothing is added
+    tables as `Views.strategy_sum`; `no_tables`: nothing is added
     """
-    if tables is not None:
-        table, first, weight = tables[here.street], public.ranges.first[player, here.board], 1.0
+    table, first, weight = tables[here.street], public.ranges.first[player, here.board], 1.0
+    if table.shape[0] > 0:
         for street in range(here.street + 1):
             weight *= public.boards.weight[street]
         weight *= public.copies.times[here.board]

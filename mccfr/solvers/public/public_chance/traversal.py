@@ -393,7 +393,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
     return nodes
 
 
-@nogil_njit
+@part_njit
 def sampled_traversal(trees, tables, board, task, scratch):
     """One traversal on a board; `tables`, `scratch` and `task.rng` are changed in place.
 

@@ -21,7 +21,7 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, 
     """
     nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        stop, logged = min(deal + together, limits[STOP]), 0
+        stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # not a 0 of its own type
         for j in range(stop - deal):
             locate(tables, deals, deal + j, paths.hand)
             for traverser in range(2):

@@ -39,7 +39,7 @@ from mccfr.solvers.public.public_chance.traversal import (
     VectorTables,
     new_response,
     new_scratch,
-    sampled_traversal,
+    sampled_traversals,
 )
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.tables.discount import Schedule
@@ -100,7 +100,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
     rng = options.get("rng", np.ones(4, np.uint64))
     task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng, new_response())
-    nodes = sampled_traversal(trees, work, board, task, scratch)
+    nodes = sampled_traversals(trees, work, board, task, traverser + 1, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 
 

@@ -11,7 +11,7 @@ from mccfr.config.games import HoldemSubgame, Menu
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, value
-from mccfr.solvers.public.street_arrays import Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, street_tables
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.trees.streets import AT_EXIT
 
@@ -39,7 +39,8 @@ class Together:
         tables = [
             np.full((max(1, int(GAME.tree.row_slots[block])), int(GAME.buckets[block])), 0.5) for block in range(4)
         ]
-        self.views = tuple(Views(None, street_tables(tables, player), None) for player in range(2))
+        nothing = no_tables(np.float64)
+        self.views = tuple(Views(nothing, street_tables(tables, player), nothing) for player in range(2))
         self.root = new_scratch(public, range(1), np.float64, 2)
         self.scratches = [new_scratch(public, range(1, 2), np.float64, 2) for _ in range(3)]
         self.came: list[bool] = []
