@@ -213,6 +213,12 @@ class HandValues:
         _, action, weight = self._gathered()
         return _ratio(action, weight[self._below.player])
 
+    def costs(self) -> Floats:
+        """[A, H] chips that each action of the player to act gives away against his best one, both going on by the
+        strategy; NaN where a hand meets no hand of the other's."""
+        found = self.actions()
+        return np.asarray(found.max(axis=0) - found)
+
     def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
         """What a player's range wins, chips a hand, and its 95 % interval; None where the ranges cannot meet.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.cards.dealt import Deal
-from mccfr.games.betting import BettingState, amount_text
+from mccfr.games.betting import BettingState
 from mccfr.games.translation import Translation
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.resolving import ResolvingSpec
@@ -25,7 +25,6 @@ from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
 
 _PATIENCE_SECONDS = 10.0
-_SHARES = (0.5, 1.0)  # of the pot: bets that are offered besides the least one and all-in
 
 
 class _PersonSeat(Program):
@@ -208,16 +207,6 @@ class Playing:
         return [float(action[1:]) - state.put_in_before for action in found]
 
     def _actions(self) -> list[dict[str, Any]]:
-        """What the person is offered; other bets he writes."""
-        person, state = self._person, self._person.state
-        assert not isinstance(state, int)
-        found = ["f"] * person.may_fold + ["c"] * person.may_call
-        bets = person.raises()
-        if isinstance(state, BettingState) and bets:
-            least, most = (float(action[1:]) for action in bets)
-            pots = [round(state.to_call + share * 2 * state.to_call) for share in _SHARES]
-            amounts = sorted({least, most, *(float(amount) for amount in pots if least < amount < most)})
-            found += [f"r{amount_text(amount)}" for amount in amounts]
-        elif bets:
-            found += bets if len(bets) < 2 or bets[0] != bets[-1] else bets[:1]
-        return [self._spots.step(state, action, person.line) for action in found]
+        """What the person is offered, the strategy's own actions there; other bets he writes."""
+        person = self._person
+        return [self._spots.step(person.state, action, person.line) for action in self._spots.offered(person.line)]

@@ -199,6 +199,10 @@ _GET: Mapping[str, _Asked] = {
     "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
     "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
     "/api/values": (lambda shown, **at: shown.worth.values(**{"line": "", **at}), {**_AT, "boards": int}),
+    "/api/cost": (
+        lambda shown, **at: shown.worth.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
+        {**_AT, "hand": str, "action": str, "boards": int},
+    ),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
 }

@@ -17,6 +17,7 @@ from mccfr.play.resolving import METHODS, Effort, Resolver
 from mccfr.play.resolving.table import LIMITED, settings_of
 from mccfr.play.seat import Seat
 from mccfr.view.spots import SpotDecision, Spots
+from mccfr.view.worth import told_rows
 
 MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
@@ -124,7 +125,8 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
 
-        Of the result: what every hand plays, as a spot tells it, `gap_chips`, None of a flop, and `iterations` done.
+        Of the result: what every hand plays, as a spot tells it, `gap_chips`, None of a flop, and `iterations` done; of
+        a turn or river `values` [h][A], what its actions win from here on if both go on by the solution, as of `Worth`.
         Raises `ValueError` where nothing was begun.
         """
         if self._job is None:
@@ -163,4 +165,8 @@ class Solving:
         found = resolver.begin(at.state.player, acted, at.state, at.board)
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
         gap = None if street == "flop" or job.stopped else round(found.gap_chips, 4)
+        met = at.reach[1 - at.state.player].any()
+        each = found.values() if met and not job.stopped else None
+        if each is not None:
+            told["values"] = told_rows(each[:, at.live].T + at.state.put_in[at.state.player])
         return told | {"gap_chips": gap, "iterations": iterations}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.cards import parse_cards
 from mccfr.cards.dealt import Board, DealtCards
 from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
@@ -19,6 +20,7 @@ from mccfr.play.terminal import Money, money_of
 from mccfr.policy.profile import Behaviour
 from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, GridCells, rounded
+from mccfr.view.kinds import hand_kinds
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
 from mccfr.view.words import action_kind, action_text, pot_share, street_text
@@ -207,6 +209,10 @@ class Spots:
         told = [Action(action, self._to_chips(found.state, action)) for action in actions]
         return {"actions": [self._told(found, one) for one in told], **self._played(found, played)}
 
+    def offered(self, line: str) -> list[str]:
+        """The actions of a spot, as they are written; raises as `spot`."""
+        return [one.action for one in self._actions(self._ranges.follow(line, ""))]
+
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """An action at a state of the real betting, as pages tell it, and the line before it."""
         told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
@@ -337,6 +343,7 @@ class Spots:
         told["hands"] |= {
             "names": [self._names[hand] for hand in live.tolist()],
             "cells": self._grid.cell[live].tolist(),
+            **self._kinds(found, live),
             "trained": trained[live].tolist(),
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
@@ -351,6 +358,15 @@ class Spots:
             for one in range(2)
         ]
         return {**told, "ranges": ranges}
+
+    def _kinds(self, found: Followed, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
+        """What live hands make with the board, and their draws, in whole hold'em from the flop on."""
+        board = found.boards[-1] if found.boards else ()
+        text = self._dealing.board_text(found.state.street, board)
+        if not self._square or not text:
+            return {}
+        made, draws = hand_kinds(parse_cards(text))
+        return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
     def _shares(self, found: Followed) -> Weights:
         """[2, H] probability of each hand of a player, given all that was done; 0 where nobody comes here."""

@@ -46,8 +46,7 @@ def pot_share(state: State, to_chips: float) -> float:
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
     """Facts about a strategy, for the head of the page; `origin` has `iterations` where they are known."""
-    counts = game.counts()
-    found = [f"{sum(counts['decision_nodes_per_street']):,} decisions", f"{counts['infosets']:,} infosets"]  # type: ignore[call-overload]
+    found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
     if origin.get("iterations"):
         found.append(f"{origin['iterations']:,} iterations")
     return found

@@ -41,18 +41,12 @@ class Worth:
             why = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
             return dict.fromkeys(("hands", "actions", "mean", "ci95", "boards", "of")) | {"exact": False, "why": why}
         with self._lock:
-            found = self._found(at, line, board)
-            until = time.perf_counter() + _BUDGET_SECONDS
-            wanted = min(max(boards, 1), MOST_BOARDS)
-            while not found.complete and (found.listed is not None or found.boards < wanted):
-                found.walk()
-                if time.perf_counter() >= until:
-                    break
+            found = self._walked(at, line, board, boards)
             put_in = np.array(at.state.put_in, np.float64)
             means = [found.mean(player) for player in range(2)]
             return {
-                "hands": _told(found.hands()[:, at.live] + put_in[:, None]),
-                "actions": _told(found.actions()[:, at.live].T + put_in[at.state.player]),
+                "hands": told_rows(found.hands()[:, at.live] + put_in[:, None]),
+                "actions": told_rows(found.actions()[:, at.live].T + put_in[at.state.player]),
                 "mean": [
                     None if one is None else round(float(one[0] + chips), _DIGITS)
                     for one, chips in zip(means, put_in, strict=True)
@@ -63,6 +57,43 @@ class Worth:
                 "exact": found.complete,
                 "why": None,
             }
+
+    def cost(self, line: str, board: str, hand: str, action: str, boards: int = 1) -> dict[str, Any]:
+        """What an action with a hand gives away against the best one of the strategy's actions, both going on by it.
+
+        `cost_chips`, None where the strategy says nothing of it, and then `why`; `best`, the best action; `boards`,
+        `of` and `exact` as of `values`.  Raises as that, and `ValueError` for a hand that nobody holds here.
+        """
+        at = self._spots.decision(line, board)
+        names = [self._spots.dealing.hand_text(each) for each in at.live.tolist()]
+        if hand not in names:
+            raise ValueError(f"hand = {hand[:40]!r} cannot be held here: write it as {names[0]}")
+        actions = self._spots.offered(line)
+        if at.node is None or action not in actions:
+            why = "The strategy has not this bet: it cannot say what it costs."
+            return dict.fromkeys(("cost_chips", "best", "boards", "of")) | {"exact": False, "why": why}
+        with self._lock:
+            found = self._walked(at, line, board, boards)
+            costs = found.costs()[:, at.live[names.index(hand)]]
+            told = {"boards": found.boards, "of": found.listed, "exact": found.complete}
+        known = not np.isnan(costs).any()
+        return {
+            "cost_chips": round(float(costs[actions.index(action)]), _DIGITS) if known else None,
+            "best": actions[int(costs.argmin())] if known else None,
+            **told,
+            "why": None if known else "By the strategies nobody comes here.",
+        }
+
+    def _walked(self, at: Any, line: str, board: str, boards: int) -> HandValues:
+        """Values on so many boards, or as many as an answer's time allows."""
+        found = self._found(at, line, board)
+        until = time.perf_counter() + _BUDGET_SECONDS
+        wanted = min(max(boards, 1), MOST_BOARDS)
+        while not found.complete and (found.listed is not None or found.boards < wanted):
+            found.walk()
+            if time.perf_counter() >= until:
+                break
+        return found
 
     def _found(self, at: Any, line: str, board: str) -> HandValues:
         key = line, board
@@ -81,7 +112,7 @@ def _interval(one: tuple[float, tuple[float, float]] | None, chips: float) -> li
     return [round(float(end + chips), _DIGITS) for end in one[1]]
 
 
-def _told(values: npt.NDArray[np.float64]) -> Any:
+def told_rows(values: npt.NDArray[np.float64]) -> Any:
     """Rows of numbers, None where there is none."""
     rounded = np.round(values, _DIGITS)
     return [[None if np.isnan(one) else one for one in row] for row in rounded.tolist()]

@@ -24,7 +24,7 @@ from mccfr.games.game import Game
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_arrays import RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 
@@ -36,7 +36,7 @@ _ALL = 1_000_000  # more than any spot has boards
 
 
 class RootValues(NamedTuple):
-    """What a player's hands win by a best response from a root on; counterfactual: at the other player's reach.
+    """What a player's hands win from a root on; counterfactual: at the other player's reach.
 
     value   [H]     chips times the weight of the hands that the other player may hold
     action  [A, H]  the same after each action of the root; of an action of the other player's, what it adds
@@ -140,16 +140,23 @@ class Spot:
 
         other  [H] weights of the other player's hands at the root
         """
+        return self._root_values(RESPOND, player, other, tables)
+
+    def followed(self, player: int, other: Floats, tables: Tables) -> RootValues:
+        """As `best_response`, where both go on by the strategy."""
+        return self._root_values(FOLLOW, player, other, tables)
+
+    def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
         reach = self.weights.copy()
         reach[1 - player] = other
         walk = Walk(self.public._replace(reach=reach), [table.astype(np.float64, copy=False) for table in tables])
         walk.values(player)
-        value = walk.root.by_hand.value[0, RESPOND].copy()
+        value = walk.root.by_hand.value[0, how].copy()
         first, stop = self.public.ranges.first[player, :2]
         trees, hands = self.public.trees, self.public.ranges.hand[first:stop]
         action = np.zeros((int(trees.actions[0]), len(value)))
         place = int(walk.root.member_first[0]) + int(trees.child[0])
-        action[:, hands] = walk.root.value[RESPOND, place : place + len(action), : len(hands)]
+        action[:, hands] = walk.root.value[how, place : place + len(action), : len(hands)]
         return RootValues(value, action)
 
 

@@ -54,6 +54,7 @@ STREETS = ("river", "turn", "flop")
 """Where solving may begin, by the names that commands take."""
 LIMITED = "depth-limited"
 """In a method's place: the flop alone is solved, what follows by the first of `METHODS`."""
+_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
 _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {
@@ -281,6 +282,18 @@ class PublicState:
             masks = cards.hand_masks() & np.uint64(card_mask(cards.board_cards[0][0].tolist()))
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
+
+    def values(self) -> Floats | None:
+        """[A, 1326] chips of the whole hand that hands of the player to act win after each action, both going on by
+        the solution; NaN outside of his range.  None of a flop, whose later hands share buckets, and inside a spot.
+        """
+        if self._spot.merged or self._node or self.position != self.state.player:
+            return None
+        other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
+        action = self._spot.followed(self.position, other, tables).action
+        met = self._spot.dealing.disjoint_weight(other)
+        known = (self.ranges[self.position] > 0) & (met > _LEAST_MET * other.sum())
+        return np.where(known, action / np.where(known, met, 1), np.nan)
 
     def responses(self) -> RootValues:
         """What the opponent's hands win from here by best responses to the solution in force, with its bets."""

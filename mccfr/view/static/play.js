@@ -4,6 +4,7 @@
 const Play = (() => {
   "use strict";
   const { button, drawnCard, element } = Strategy;
+  const COST_BOARDS = 100;  // of what is drawn for the cost of a decision before the turn
   const byId = (id) => document.getElementById(id);
   let page = null;     // what view.js lends: ask, send, game, money, split
   let table = null;    // what /api/play says
@@ -63,8 +64,13 @@ const Play = (() => {
     byId("play-board").replaceChildren(...drawnCards(table.board, page.game.streets.at(-1).cards));
     byId("play-pot").textContent = "Pot " + page.money(table.pot_chips);
     drawLog();
-    byId("play-actions").replaceChildren(...table.actions.map((one) =>
-      button(one.name, null, () => act(one.action), { class: "play-action " + one.kind, "data-play": one.action })));
+    let raised = 0;
+    byId("play-actions").replaceChildren(...table.actions.map((one) => {
+      const made = button(one.name + " ", null, () => act(one.action), { class: "play-action " + one.kind, "data-play": one.action });
+      const key = one.kind === "fold" ? "f" : one.kind === "call" ? "c" : String(++raised);
+      if (raised < 10) made.append(element("kbd", key));
+      return made;
+    }));
     byId("play-other").hidden = over || !table.raise_chips;
     if (table.raise_chips) {
       byId("play-bounds").textContent = page.money(table.raise_chips[0]) + " to " + page.money(table.raise_chips[1]);
@@ -82,17 +88,47 @@ const Play = (() => {
   function drawLog() {
     const box = byId("play-log");
     box.replaceChildren();
+    const costs = [];
     let street = -1;
     for (const one of table.log) {
       if (one.street !== street) { street = one.street; box.append(element("b", page.game.streets[street].name)); }
       const who = one.player === table.position ? "You" : "Strategy";
       const step = element("span", null, { class: "step " + one.kind }, element("small", who + " "), one.name);
       box.append(table.result === null ? step : link(one, step));
+      if (table.result !== null && one.player === table.position) {
+        const told = element("small", " …", { class: "cost" }), here = [[one, told]];
+        const toCome = page.game.streets.at(-1).cards - page.game.streets[one.street].cards;
+        if (page.game.square && toCome > 1) {  // too many boards may follow to walk them all unasked
+          told.replaceChildren(button("cost?", "Estimate what it gave away", () => {
+            told.textContent = " …";
+            tellCosts(here, table.hand);
+          }));
+        } else costs.push(...here);
+        box.append(told);
+      }
+    }
+    tellCosts(costs, table.hand);
+  }
+  const boardOf = (one) => page.split(table.board).slice(0, page.game.streets[one.street].cards).join("");
+  /* What each of the person's decisions gave away, by the strategy; some take a moment. */
+  async function tellCosts(costs, hand) {
+    for (const [one, told] of costs) {
+      const at = { line: one.line, board: boardOf(one), hand: table.cards, action: one.action };
+      for (let boards = 10; told.isConnected && table.hand === hand; boards = Math.min(2 * boards, COST_BOARDS)) {
+        const found = await page.ask("/api/cost", { ...at, boards }).catch((error) => ({ cost_chips: null, why: error.message }));
+        const enough = found.why || found.exact || (found.of === null && found.boards >= COST_BOARDS);
+        const about = found.exact || found.why ? "" : "about ";
+        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < 0.005 * page.game.unit_chips ? " the best"
+          : " cost " + about + page.money(found.cost_chips);
+        told.title = found.why || "By the strategy, against the best of its actions" + (found.exact ? ", exactly"
+          : "; an estimate over " + found.boards + " boards");
+        if (enough) break;
+      }
     }
   }
   /* Once a hand is over, each of its decisions leads to what the strategy does there. */
   function link(one, step) {
-    const cards = page.split(table.board).slice(0, page.game.streets[one.street].cards).join("");
+    const cards = boardOf(one);
     const made = element("a", null, { href: "#line=" + encodeURIComponent(one.line).replaceAll("%2F", "/") +
       (cards ? "&board=" + cards : ""), title: "What the strategy does here" });
     made.append(step);

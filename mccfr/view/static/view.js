@@ -7,10 +7,14 @@ const View = (() => {
   const ALL = -1, SOLVED = "solved", NONE = "";
   const MIXED = 0.95;         // a hand mixes that does nothing more often
   const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
+  const NO_DRAW = "no draw";
+  /* Kinds of hands, the best first, as the server names them. */
+  const KINDS = { made: ["straight flush", "four of a kind", "full house", "flush", "straight", "set", "trips", "two pair",
+    "pair", "high card"], draws: ["flush draw", "open-ended", "gutshot", NO_DRAW] };
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
-  const GADGETS = { maxmargin: "safe, largest margin", resolving: "safe, CFR-D", unsafe: "unsafe" };
+  const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
   /* By cards on the board: how a spot may be solved again, the default first. */
-  const METHODS = { 3: { unsafe: "all streets, like hands as one", "depth-limited": "the flop only" }, 4: GADGETS, 5: GADGETS };
+  const METHODS = { 3: { unsafe: "to the river", "depth-limited": "the flop alone" }, 4: GADGETS, 5: GADGETS };
   let game = null;            // what /api/game says
   let spot = null;            // the spot that is shown
   let equities = null;        // its equities, once they have come
@@ -22,6 +26,7 @@ const View = (() => {
   let shown = "strategy";     // or the position whose range is drawn
   let sorted = { by: null, down: true };  // column that hands are sorted by; null: those that mix first, then by weight
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
+  const only = { made: "", draws: "" };  // what hands are listed make, and may make; "": all
   let picking = null;         // cards being chosen
   let typed = "";             // rank of a card being typed, until its suit follows
   let asked = 0;              // number of the newest request: answers to older ones are dropped
@@ -291,10 +296,11 @@ const View = (() => {
       const size = one.pot_share === null ? "" : one.pot_share > 3 ? " " + one.pot_share.toFixed(0) + "× pot"
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
-      const ev = own ? meanWorth(place) : null;
+      const ev = own ? meanWorth(worth && worth.actions, place) : null, again = there && find(there.actions, one);
+      const better = again && there.values ? meanWorth(there.values, there.actions.indexOf(again)) : null;
       const combos = own && spot.hands && game.square ? " · " + combosOf(place) + " combos" : "";
       name.append(element("small", size + combos + (one.ends ? " · ends the hand" : "") +
-        (ev === null ? "" : " · EV of the range " + big(ev))));
+        (ev === null ? "" : " · EV of the range " + big(ev)) + (better === null ? "" : " · solved " + big(better))));
       made.append(element("i", null, { class: colour[row] }), name);
       made.append(element("span", share(spot, place), { class: "share" }));
       if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
@@ -324,10 +330,10 @@ const View = (() => {
   }
   const big = (chips) => (chips / game.unit_chips).toFixed(2);
   /* What an action would be worth to the whole range, in chips; null where nothing is known. */
-  function meanWorth(action) {
-    if (!worth || !worth.actions) return null;
+  function meanWorth(values, action) {
+    if (!values) return null;
     let sum = 0, weight = 0;
-    worth.actions.forEach((row, hand) => {
+    values.forEach((row, hand) => {
       const reach = spot.hands.shares[spot.player][hand];
       if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
     });
@@ -398,6 +404,7 @@ const View = (() => {
     const two = compared() !== null && shown === "strategy";
     byId("grids").hidden = !game.square;
     byId("grids").classList.toggle("two", two);
+    document.querySelector("main").classList.toggle("compared", compared() !== null);
     byId("legend").hidden = !game.square || !spot.classes;
     byId("legend").textContent = shown === "difference"
       ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
@@ -464,16 +471,22 @@ const View = (() => {
     if (acts && pair) {
       found.push({ text: pairNames()[1], cell: (place) => drawnBar(pair, pair.hands, place) },
         figure("apart", (place) => difference(hands.probabilities[place], pair.hands.probabilities[place])));
-    } else if (acts) {
-      found.push(...spot.actions.map((one, action) => ({ text: brief(one), cell: (place) => drawnAction(place, action),
-        value: (place) => hands.probabilities[place][action] })));
+    }
+    const told = !pair ? spot : pair.values ? pair : null;
+    if (acts && told) {
+      found.push(...told.actions.map((one, action) => ({ text: brief(one), cell: (place) => drawnAction(told, place, action),
+        value: (place) => told.hands.probabilities[place][action] })));
     }
     found.push(figure("share", per("shares"), (share_) => percent(share_, 2)));
     if (!acts || !pair) found.push(figure("reach", per("reach")));
+    const chips = (won) => won === null ? "–" : big(won);
     found.push(figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null),
-      figure("EV", (place) => worth && worth.hands ? worth.hands[player][place] : null, (won) => won === null ? "–" : big(won)));
+      figure("EV", (place) => worth && worth.hands ? worth.hands[player][place] : null, chips));
+    if (acts && pair && pair.values) found.push(figure("EV solved", (place) => evSolved(pair, place), chips));
     return found;
   }
+  const evSolved = (pair, place) => pair.values[place].reduce((sum, value, action) =>
+    sum === null || value === null ? null : sum + value * pair.hands.probabilities[place][action], 0);
   /* Whether a hand does several things, so that a player has to know how often. */
   const mixes = (place) => spot.hands.shares[spot.player][place] > 0 && Math.max(...spot.hands.probabilities[place]) < MIXED;
   function drawHands() {
@@ -482,13 +495,20 @@ const View = (() => {
     byId("all").hidden = chosen === ALL || !game.square;
     byId("hands-title").textContent = chosen === ALL || !game.square ? "Hands" : game.grid.label[chosen];
     box.replaceChildren();
+    drawFilters();
+    byId("listed").textContent = "";
     if (!hands) return;
     const columns = columnsOf(player, pair), seen = new Set();
     const rows = hands.names.map((_, place) => place).filter((place) => {
       const cell = hands.cells[place], first = !merged() || !seen.has(cell);
       seen.add(cell);
-      return first && (chosen === ALL || !game.square || cell === chosen);
+      return first && (chosen === ALL || !game.square || cell === chosen) && listed(place);
     });
+    if (hands.made) {
+      const [weight, share_] = ["reach", "shares"].map((name) => rows.reduce((sum, place) => sum + hands[name][player][place], 0));
+      byId("listed").textContent = weight.toLocaleString("en", { maximumFractionDigits: 1 }) + " combos, " +
+        percent(share_) + " of the range";
+    }
     const weigh = columns.find((one) => one.text === "share").value;
     const apart = (place) => shown === "difference" ? difference(hands.probabilities[place], pair.hands.probabilities[place]) : 1;
     const by = columns.find((one) => one.value && one.text === sorted.by);
@@ -500,10 +520,32 @@ const View = (() => {
     }
     const head = element("tr", null, {}, ...columns.map(drawnHead)), body = element("tbody");
     for (const place of rows) {
-      body.append(element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" },
-        ...columns.map((one) => one.cell(place))));
+      const cells = columns.map((one) => { const made = one.cell(place); made.dataset.head = one.text; return made; });
+      body.append(element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" }, ...cells));
     }
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
+  }
+  /* Whether the filters let a hand through. */
+  function listed(place) {
+    const { made, draws } = spot.hands;
+    if (!made) return true;
+    return (!only.made || made[place] === only.made) &&
+      (!only.draws || (only.draws === NO_DRAW ? !draws[place] : draws[place].split(", ").includes(only.draws)));
+  }
+  /* The kinds of hands that there are here. */
+  function drawFilters() {
+    const hands = spot.hands, known = Boolean(hands && hands.made);
+    byId("filters").hidden = !known;
+    if (!known) return;
+    const there = { made: new Set(hands.made), draws: new Set(hands.draws.flatMap((text) => text ? text.split(", ") : [NO_DRAW])) };
+    for (const [name, all] of Object.entries({ made: "made hand", draws: "draw" })) {
+      if (!there[name].has(only[name])) only[name] = "";
+      const choices = KINDS[name].filter((kind) => there[name].has(kind));
+      byId("only-" + name).hidden = choices.length < 2;
+      byId("only-" + name).replaceChildren(element("option", "any " + all, { value: "" }),
+        ...choices.map((kind) => element("option", kind, { value: kind })));
+      byId("only-" + name).value = only[name];
+    }
   }
   /* By the column that was chosen; what is not known comes last. */
   function inOrder(one, another) {
@@ -520,23 +562,25 @@ const View = (() => {
     }));
     return made;
   }
-  /* EV of an action with a hand, in chips; null where it is not known. */
-  const evOf = (place, action) => worth && worth.actions ? worth.actions[place][action] : null;
-  function toldAction(place, action) {
-    const ev = evOf(place, action);
-    return spot.actions[action].name + " " + percent(spot.hands.probabilities[place][action]) + (ev === null ? "" : ", EV " + big(ev));
+  /* EV of an action of a strategy with a hand, in chips; null where it is not known. */
+  function evOf(from, place, action) {
+    const values = from === spot ? worth && worth.actions : from.values;
+    return values ? values[place][action] : null;
+  }
+  function toldAction(from, place, action) {
+    const ev = evOf(from, place, action);
+    return from.actions[action].name + " " + percent(from.hands.probabilities[place][action]) + (ev === null ? "" : ", EV " + big(ev));
   }
   function drawnBar(from, hands, place) {
     const made = element("td", null, {}, bar(hands.probabilities[place], shared(from.actions)));
-    made.title = from === spot ? (hands.trained[place] ? "" : "Training never came here with this hand: uniform. ") +
-      spot.actions.map((_, action) => toldAction(place, action)).join("; ")
-      : from.actions.map((one, action) => one.name + " " + percent(hands.probabilities[place][action])).join("; ");
+    made.title = (from !== spot || hands.trained[place] ? "" : "Training never came here with this hand: all actions alike. ") +
+      from.actions.map((_, action) => toldAction(from, place, action)).join("; ");
     return made;
   }
-  function drawnAction(place, action) {
-    const ev = evOf(place, action), made = element("td", percent(spot.hands.probabilities[place][action]));
+  function drawnAction(from, place, action) {
+    const ev = evOf(from, place, action), made = element("td", percent(from.hands.probabilities[place][action]));
     if (ev !== null) made.append(element("small", big(ev)));
-    return titled(made, toldAction(place, action));
+    return titled(made, toldAction(from, place, action));
   }
   function titled(made, title) { made.title = title; return made; }
 
@@ -681,6 +725,9 @@ const View = (() => {
     byId("other").addEventListener("submit", otherBet);
     byId("all").addEventListener("click", KEYS.a);
     byId("value").addEventListener("click", valueHere);
+    for (const name of Object.keys(only)) {
+      byId("only-" + name).addEventListener("change", (event) => { only[name] = event.target.value; drawHands(); });
+    }
     byId("beside").addEventListener("change", besideChosen);
     byId("solve").addEventListener("click", solve);
     byId("solve-stop").addEventListener("click", () => send("/api/solve/stop", {}));

@@ -4,6 +4,8 @@ Shows:
 
 * Hands played in the page are the session's, done once, and the other's cards are told at showdowns alone
   (test_the_other_s_cards_are_told_at_showdowns_alone, test_what_is_said_twice_is_done_once)
+* What a decision costs is its EV against that of the best action
+  (test_a_decision_costs_what_the_best_one_is_worth_more)
 """
 
 import json
@@ -19,6 +21,7 @@ from mccfr.config.games import KuhnGame
 from mccfr.view import Shelf, Spots, open_spots
 from mccfr.view.playing import Playing
 from mccfr.view.preflop import preflop_equities
+from mccfr.view.worth import Worth
 
 
 def played(table, state, choose):
@@ -104,3 +107,19 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
     assert shelf.shown(2).spots.spot("r200") == holdem.spot("r200") and shelf.shown(2) is shelf.shown(2)
     refused("game", shelf.shown, 1)
     refused("there are strategies 0 to 2", shelf.shown, 3)
+
+
+def test_a_decision_costs_what_the_best_one_is_worth_more():
+    """Exact on the river; a bet that the strategy has not costs nobody knows what."""
+    spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
+    worth, there = Worth(spots), spots.spot(line, board)
+    hand = there["hands"]["names"].index("KhQd")
+    each = worth.values(line, board)["actions"][hand]
+    values = {one["action"]: value for one, value in zip(there["actions"], each, strict=True)}
+    best = max(values, key=values.get)
+    for action, value in values.items():
+        found = worth.cost(line, board, "KhQd", action)
+        assert found["exact"] and found["best"] == best
+        assert found["cost_chips"] == pytest.approx(values[best] - value, abs=2e-4)
+    assert worth.cost(line, board, "KhQd", "r1234")["cost_chips"] is None
+    refused("cannot be held here", worth.cost, line, board, "KcQd", "c")

@@ -7,8 +7,11 @@ Shows:
   test_ranges_are_what_both_have_played_by_bayes,
   test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for,
   test_equities_are_those_of_all_showdowns, test_equities_before_the_flop_are_the_known_ones)
+* What is solved again has the EV of each action with each hand
+  (test_values_of_what_is_solved_again_are_those_of_showdowns)
 """
 
+import time
 from itertools import product
 
 import numpy as np
@@ -24,6 +27,7 @@ from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.view import Spots, open_spots
+from mccfr.view.solving import Solving
 
 FLOP, RIVER = "Kc7d2s", "Kc7d2s4hAs"
 
@@ -151,6 +155,24 @@ def test_equities_before_the_last_board(holdem, leduc):
             if len({hand, other, board}) == 3
         ]
         assert found[hand] == pytest.approx(np.mean(results), abs=1e-6)
+
+
+def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
+    """Facing a river bet of 2 BB a fold is worth 0, a call what its equity wins of the pot, a raise what it does."""
+    solving, line = Solving(holdem), "r200c/cc/cc/r400"
+    solving.start(line, RIVER, "unsafe")
+    while not (state := solving.state())["done"]:
+        time.sleep(0.01)
+    values, there = np.array(state["result"]["values"], float), holdem.spot(line, RIVER)
+    equity = np.array(holdem.equity(line, RIVER)["equity"][1], float)
+    names = [one["action"] for one in state["result"]["actions"]]
+    met = ~np.isnan(values).any(axis=1)
+    assert met.any() and names[:2] == ["f", "c"] and np.abs(values[met, 0]).max() < 1e-4
+    assert values[met, 1] == pytest.approx(equity[met] * (there["pot_chips"] + 200) - 200, abs=0.01)
+    weight = np.array(there["hands"]["shares"][1])[met]
+    played = np.array(state["result"]["hands"]["probabilities"])
+    gained = (values.max(axis=1) - (played * values).sum(axis=1))[met] @ weight
+    assert 0 <= gained < 2 * state["result"]["gap_chips"]
 
 
 def test_texts_of_ranges_read_back(holdem):

@@ -13,7 +13,9 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from browser import browsing, program
@@ -28,9 +30,26 @@ from mccfr.view import Spots, open_spots, server
 EVIL = "<img src=x onerror=alert(1)>"
 
 
+class SlowSpots(Spots):
+    """Its spots may be kept back."""
+
+    _free = threading.Event()
+    _free.set()
+
+    @contextmanager
+    def slowly(self):
+        self._free.clear()
+        yield
+        self._free.set()
+
+    def spot(self, line, board=""):
+        self._free.wait(60)
+        return super().spot(line, board)
+
+
 @pytest.fixture(scope="module")
 def holdem():
-    one, other = Spots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
+    one, other = SlowSpots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
     with serving(one, other) as served:
         served.spots = one
         yield served
@@ -219,7 +238,29 @@ def check_the_list_of_hands(page, there, worth):
         assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
     page[f"{head}.click()"]
     assert page[ROWS][0][0].translate(suits) == hands["names"][first]
+    check_the_filters(page, hands, there["player"])
     compare_with(page, "1")
+
+
+def check_the_filters(page, hands, player):
+    """Made hands and draws that are there can be chosen; the list then has these alone, and says what they weigh."""
+    choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
+    assert set(page[choices]) == {"", *hands["made"]} and page["document.getElementById('only-draws').hidden"]
+    choose = "document.getElementById('only-made').value = '{}', drawn = new Event('change')"
+    for kind in ("set", ""):
+        page[choose.format(kind) + ", document.getElementById('only-made').dispatchEvent(drawn)"]
+        there = [place for place, made in enumerate(hands["made"]) if kind in ("", made)]
+        assert len(page[ROWS]) == len(there)
+        share = sum(hands["shares"][player][place] for place in there)
+        assert f"{100 * share:.1f} % of the range" in page["document.getElementById('listed').textContent"]
+
+
+def check_the_phone(page):
+    """Nothing scrolls sideways on 390 pixels."""
+    for width in (390, 1400):
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        for place in ("document.documentElement", "document.getElementById('hands')"):
+            assert page[f"{place}.scrollWidth <= {place}.clientWidth"], (width, place)
 
 
 @needs_browser
@@ -232,7 +273,10 @@ def test_the_page_in_a_browser(holdem, tmp_path):
                 f"document.body.dataset.complete === {json.dumps(fragment)} && location.hash === {json.dumps(fragment)}"
             )
 
-        page.open(holdem.url)
+        with holdem.spots.slowly():
+            page.open(holdem.url)
+            page.wait("document.body && document.getElementById('note') && !document.getElementById('note').hidden")
+            assert page["document.getElementById('note').textContent"] == "Reading …"
         page.wait("document.body && document.body.dataset.complete")
         assert page["document.getElementById('title').textContent"] == f"my {EVIL}"
         assert page["document.querySelectorAll('img').length"] == 0
@@ -316,13 +360,23 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
         assert "200 of 200 iterations, can be beaten by" in page["document.getElementById('solve-state').textContent"]
         assert page["document.getElementById('beside').value"] == "solved"
+        heads = "[...document.querySelectorAll('#hands th')].map((one) => one.textContent).join()"
+        assert page[heads] == "hand,blueprint,solved,apart,Fold,Call,10 BB,share,equity,EV,EV solved"
+        assert "· solved " in page["document.querySelector('[data-action=c]').innerText"]
+        check_the_phone(page)
         page.press("p")  # and a hand: called down, from whatever seat
         page.wait("!!document.querySelector('[data-play]')")
         assert page["document.querySelectorAll('#seat-theirs .card.back').length"] == 2
+        assert page["document.querySelector('[data-play=c] kbd').textContent"] == "c"
         while page["document.getElementById('play-result').hidden"]:
             page.wait("!document.getElementById('play').classList.contains('busy')")
             page.press("c")
         assert page["document.getElementById('play-session').textContent"].startswith("Hand 1 · 1 played")
+        page.wait(
+            "!!document.querySelector('#play-log .cost') && "
+            "[...document.querySelectorAll('#play-log .cost')].every((one) => one.textContent !== ' …')"
+        )
+        check_the_phone(page)
         page.press("n")
         page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
         page["document.getElementById('tab-look').click()"]
