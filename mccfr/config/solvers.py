@@ -160,14 +160,16 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
     # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
     trunk: str | None = None
-    warm_start: str | None = None  # sampled boards: a policy of the same game, on whatever buckets; None: with zeros
+    # Sampled boards: a policy of the same game, on whatever buckets, or nodes of external sampling; None: with zeros.
+    warm_start: str | int | None = None
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        whole = self.trunk is None or self.variant == "cfr"
+        whole, start = self.trunk is None or self.variant == "cfr", self.warm_start
         return [
             *super().checks(),
             ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
+            ("warm_start", not isinstance(start, int) or start >= 1, "a policy's directory, or at least 1 node"),
         ]
 
 

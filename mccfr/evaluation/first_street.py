@@ -32,7 +32,7 @@ from mccfr.intervals import student95
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree
-from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
 _SECOND = 1  # the street whose boards are units
@@ -81,17 +81,21 @@ class FirstStreet:
         self._shape = (2, len(self._out), int(self._class.max()) + 1)
         self.fields = int(np.prod(self._shape)) + 2
 
-    def found(self, public: PublicTree, walk: Walk) -> Floats:
-        """[fields] what a board's walks find, best responses being taken once it lies."""
+    def found(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
+        """[fields] what walks of a board find with a strategy's tables on it, best responses being taken once it lies.
+
+        What following wins is asked for once.
+        """
         values, follow = np.zeros(self._shape), 0.0
         for player in range(2):
+            walk = Walk(public, tables, follow=player == 0)
             sums = walk.values(player, _SECOND)
             follow = float(sums[FOLLOW]) if player == 0 else follow
             first, stop = public.ranges.first[player, :2]
             hand = public.ranges.hand[first:stop]
             own = public.reach[player, hand]
             for place, member in enumerate(self._out.tolist()):
-                value = walk.root.value[RESPOND, walk.root.member_first[0] + member, : stop - first]
+                value = walk.root.value[-1, walk.root.member_first[0] + member, : stop - first]
                 values[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
         return np.append(values.ravel(), [public.joint_weight, follow])
 
@@ -208,7 +212,7 @@ class SecondStreetBoards(Units):
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
         public, tables = board_game(self._game, self._strategy, _SECOND, self.boards[unit])
-        return self.first.found(public, Walk(public, tables))
+        return self.first.found(public, tables)
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:

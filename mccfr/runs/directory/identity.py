@@ -47,7 +47,7 @@ def identity_document(
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    if "warm_start" in solver:
+    if isinstance(solver.get("warm_start"), str):
         path = warm_policy(config, base) if warm is None else None
         solver["warm_start"] = warm if path is None else policy_hash(path)
     if (trunk := trunk_path(config, base)) is not None:

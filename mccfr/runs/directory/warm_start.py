@@ -3,15 +3,18 @@
 from hashlib import sha256
 from pathlib import Path
 
-from mccfr.config.solvers import CfrBrConfig, SampledActionsConfig
+from mccfr.config.games import GameConfig
+from mccfr.config.solvers import CfrBrConfig, ExternalSamplingConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.policy import Policy
 from mccfr.policy.layout import META
 from mccfr.solvers.public.cfr_br import trunk_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm, begin_warm_boards
-from mccfr.tables.layout import TableSet
+from mccfr.tables.layout import TableSet, private_tables
+from mccfr.tables.strategy import Strategy
 
 
 def warm_policy(config: Config, base: Path) -> Path | None:
@@ -20,7 +23,7 @@ def warm_policy(config: Config, base: Path) -> Path | None:
     Raises `FileNotFoundError` where no policy lies there.
     """
     solver = config.solver
-    if not isinstance(solver, SampledActionsConfig | CfrBrConfig) or solver.warm_start is None:
+    if not isinstance(solver, SampledActionsConfig | CfrBrConfig) or not isinstance(solver.warm_start, str):
         return None
     path = (base / solver.warm_start).resolve()
     if not (path / META).is_file():
@@ -48,26 +51,40 @@ def check_warm_start(config: Config, base: Path, game: Game) -> None:
 
 
 def fill_warm(config: Config, base: Path, game: Game, tables: TableSet, known: str | None = None) -> None:
-    """Put the policy of a configuration, if it names one, into fresh tables, in place.
+    """Put the policy of a configuration, or what it has sampled first, into fresh tables, in place.
 
     known  `policy_hash` of the policy that it was when the run was made; None: whatever lies there
     Raises `ValueError` where another policy lies there, and as `check_warm_start`.
     """
-    path = warm_policy(config, base)
+    path, solver = warm_policy(config, base), config.solver
     if path is None:
+        if isinstance(solver, CfrBrConfig) and isinstance(solver.warm_start, int):
+            strategy = _sampled(game, solver.warm_start, solver.seed)
+            begin_warm_boards(game, trunk_game(solver, game), tables, game, strategy, WARM_BOARDS)
         return
     if known is not None and policy_hash(path) != known:
         raise ValueError(
             f"{path} is another policy than when the run was made, and nothing has been trained on it yet: put that "
             "one back, or start a new run"
         )
-    policy, solver = _opened(path, game), config.solver
+    policy = _opened(path, game)
     if isinstance(solver, CfrBrConfig):
         trunk = trunk_game(solver, game)
         begin_warm_boards(game, trunk, tables, policy.game, policy.strategy(), WARM_BOARDS)
         return
     assert isinstance(solver, SampledActionsConfig)
     begin_warm(game, tables, policy.game, policy.strategy(), solver.warm_iterations)
+
+
+def _sampled(game: Game, nodes: int, seed: int) -> Strategy:
+    """The average strategy of external sampling for so many nodes, by one worker in this process."""
+    config = Config(game=GameConfig(), solver=ExternalSamplingConfig(seed=seed))  # the game is made already
+    algorithm = algorithm_of(algorithm_of(config).completed(game))
+    tables, done = private_tables(algorithm.layout(game)), 0
+    solver = algorithm.solver(game, tables)
+    while done < nodes:
+        done += solver.run(done, nodes - done, nodes)[1]
+    return algorithm.averages.strategy(game, tables, done, solver.state.iterations)
 
 
 def _opened(path: Path, game: Game) -> Policy:

@@ -145,6 +145,7 @@ class Session:
         pool.go_on(restored)
         if restored is None:
             run = self._run
+            self._reporter.phase("filling the tables")
             fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash)
         else:
             for name, table in tables.items():

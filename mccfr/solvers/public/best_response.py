@@ -47,11 +47,13 @@ class Walk:
         choices: Sequence[npt.NDArray[np.float64]] | None = None,
         *,
         sums: bool = False,
+        follow: bool = True,
     ) -> None:
         """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
         sums     whether they are strategy sums, which are read where they lie; the tree is one by rows then
                  (`tree_by_rows`), and of their dtype (`in_dtype`).  Else they are probabilities, in float64
+        follow   False: best responses alone, in three quarters of the time
 
         choices  [2·slots, buckets] of each block, to which is added, by one thread, what a player's own range wins by
                  each action, and, in the lower half, by the best action for each hand (in the row of the first);
@@ -65,7 +67,7 @@ class Walk:
             Views(nothing, street_tables(own, player), nothing if choices is None else street_tables(choices, player))
             for player in range(2)
         )
-        values = 2 if choices is None else 1
+        values = 2 if follow and choices is None else 1
         self.root = new_scratch(public, range(1), dtype, values)
         self._scratch = [
             new_scratch(public, range(1, public.streets), dtype, values)
@@ -74,10 +76,10 @@ class Walk:
         self._shares = shares_by_cost(public)
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
-        """[2] counterfactual values of a player's hands, weighed by his own deal weights and summed.
+        """[V] counterfactual values of a player's hands, weighed by his own deal weights and summed.
 
-        `FOLLOW` where he follows his strategy, `RESPOND` where he plays a best response from a street on.  Divided by
-        `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
+        `FOLLOW` where he follows his strategy, `RESPOND`, the last, where he plays a best response from a street on.
+        Divided by `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.street_arrays import BettingRound, Traversal
-from mccfr.solvers.public.street_walk import ascend, clear, copy, descend, is_walked, run_outs
+from mccfr.solvers.public.street_walk import ascend, clear, copy, descend, first_side, is_walked, run_outs, take_cells
 from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_share, end_share, end_tasks
 from mccfr.trees.streets import AT_EXIT
 
@@ -46,13 +46,24 @@ def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
 
 
 @part_njit
-def _hand_down(ranges, player, board, place, scratch, reach, values):
+def _spread_cells(cells, column, hand, out):
+    """out[hand[i]] = cells[column[i]]; whether any of them is above 0."""
+    alive = False
+    for i in range(hand.shape[0]):
+        cell = cells[np.uint32(column[i])]
+        out[np.uint32(hand[i])] = cell
+        alive |= cell > 0
+    return alive
+
+
+@part_njit
+def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
     """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed.
 
-    Clears values [V, H]; returns whether the opponent gets there.
+    Clears values [V, H]; returns whether the opponent gets there.  `sides` as of `first_side`.
     """
     alive = False
-    for side in range(2):
+    for side in range(sides, 2):
         out = reach[side]
         clear(out, out.shape[0])
         who = player if side == 0 else 1 - player
@@ -60,10 +71,8 @@ def _hand_down(ranges, player, board, place, scratch, reach, values):
         if side == 1:
             row = scratch.opponent.reach[scratch.opponent.row[place]]
         every = ranges.every
-        for entry in range(every.first[who, board], every.first[who, board + 1]):
-            cell = row[every.column[entry]]
-            out[every.hand[entry]] = cell
-            alive |= side == 1 and cell > 0
+        first, stop = every.first[who, board], every.first[who, board + 1]
+        alive = _spread_cells(row, every.column[first:stop], every.hand[first:stop], out)
     for kind in range(values.shape[0]):
         clear(values[kind], values.shape[1])
     return alive
@@ -72,10 +81,9 @@ def _hand_down(ranges, player, board, place, scratch, reach, values):
 @part_njit
 def _hand_up(ranges, player, board, found, out):
     """Take over the values found [V, H] for a member: out [V, n], in the order of the board's list."""
-    first = ranges.first[player, board]
+    hand = ranges.hand[ranges.first[player, board] : ranges.first[player, board + 1]]
     for kind in range(found.shape[0]):
-        for k in range(ranges.first[player, board + 1] - first):
-            out[kind, k] = found[kind, ranges.hand[first + k]]
+        take_cells(found[kind], hand, out[kind])
 
 
 @part_njit
@@ -123,7 +131,8 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 place = scratch.member_first[level] + member
                 level += 1
                 reach, values = handed.reach[:, level], handed.value[level]
-                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values)
+                sides = first_side(traversal, step)
+                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values, sides)
                 below = np.int64(trees.below[index])
                 first, stop = public.boards.below[board, 0], public.boards.below[board, 1]
                 if not alive and step is None:
@@ -152,7 +161,7 @@ def _task(public, traversal, step, board, root, task, scratch):
     if trees.kind[member] == AT_EXIT:
         place = root.member_first[0] + member
         reach, values = scratch.by_hand.reach[:, 1], scratch.by_hand.value[1]
-        _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
+        _hand_down(public.ranges, traversal.player, board, place, root, reach, values, first_side(traversal, step))
         start, tree = public.boards.below[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
         _walk(public, traversal, step, np.int64(1), tree, boards, scratch)

@@ -102,7 +102,8 @@ class HandedOn(NamedTuple):
 class StreetScratch(NamedTuple):
     """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets.
 
-    V = 2 values where strategies are fixed, else 1: FOLLOW alone.
+    V = 2 values where strategies are fixed, else 1: FOLLOW alone, or, of fixed strategies whose `Views` collect
+    nothing, RESPOND alone.
 
     member_first  [S] int64     first row of a street in what has N rows
     cell_first    [S] int64     first row of a street in sigma

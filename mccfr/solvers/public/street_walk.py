@@ -49,6 +49,26 @@ def copy(source, out):
         out[k] = source[k]
 
 
+@inline_njit
+def first_side(traversal, step):
+    """0: both ranges are asked for; 1: the opponent's alone, as where fixed strategies are valued."""
+    return 0 if step is not None or traversal.views.strategy_sum[0].shape[0] > 0 else 1
+
+
+@inline_njit
+def _plays(traversal, step, values, street):
+    """Whether the traverser goes by his strategy on a street, for the first of so many values: see `StreetScratch`."""
+    both = step is not None or traversal.views.strategy_sum[0].shape[0] > 0 or values > 1
+    return both or street < traversal.respond_from
+
+
+@part_njit
+def take_cells(cells, numbers, out):
+    """out[k] = cells[numbers[k]]; nobody asks whether indices without a sign count from the end."""
+    for k in range(numbers.shape[0]):
+        out[k] = cells[np.uint32(numbers[k])]
+
+
 @part_njit
 def is_walked(copies, street, board):
     """Whether a board is walked below one of the street before, and does not leave that to another board."""
@@ -60,10 +80,11 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
     every = ranges.every
     first, stop = every.first[player, board], every.first[player, board + 1]
+    hand, column = every.hand[first:stop], every.column[first:stop]
     for i in range(copies.first[street, board], copies.first[street, board + 1]):
         renamed = copies.hand[copies.renaming[i]]
-        for entry in range(first, stop):
-            out[renamed[every.hand[entry]]] += weight * value[every.column[entry]]
+        for entry in range(stop - first):
+            out[np.uint32(renamed[np.uint32(hand[entry])])] += weight * value[np.uint32(column[entry])]
 
 
 # --- strategies and updates of one decision ---
@@ -80,10 +101,9 @@ def _times(weights, first, count, cells, out):
 def _take_rows(ranges, player, board, table, rows, out, place):
     """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
     first = ranges.first[player, board]
+    bucket = ranges.bucket[first : first + rows.count]
     for a in range(rows.actions):
-        row, here = table[rows.slot + a], out[place + a]
-        for k in range(rows.count):
-            here[k] = row[ranges.bucket[first + k]]
+        take_cells(table[rows.slot + a], bucket, out[place + a])
 
 
 @part_njit
@@ -206,14 +226,12 @@ def descend(public, traversal, step, here, scratch):
     street, tree, board = here
     mine, theirs = scratch.own, scratch.opponent
     base, top = trees.first[tree], scratch.member_first[street]
-    for side in range(2):
+    for side in range(first_side(traversal, step), 2):
         who = player if side == 0 else 1 - player
         out = mine.reach[top] if side == 0 else theirs.reach[top]
-        first = ranges.first[who, board]
-        count = ranges.first[who, board + 1] - first
-        for k in range(count):
-            out[k] = scratch.by_hand.reach[side, street, ranges.hand[first + k]]
-        out[count] = as_element(out, 0.0)
+        first, stop = ranges.first[who, board], ranges.first[who, board + 1]
+        take_cells(scratch.by_hand.reach[side, street], ranges.hand[first:stop], out)
+        out[stop - first] = as_element(out, 0.0)
     mine.row[top], theirs.row[top] = top, top
     own_ranges, opponent_ranges = top + 1, top + 1
     for m in range(trees.first[tree + 1] - base):
@@ -224,11 +242,12 @@ def descend(public, traversal, step, here, scratch):
         if trees.player[base + m] == player:
             place = scratch.cell_first[street] + trees.cell[base + m]
             reach, at = mine.reach[own], (place, own, trees.lock[base + m])
-            _own_strategy(public, traversal, step, here, rows, scratch, at)
+            if _plays(traversal, step, scratch.value.shape[0], street):
+                _own_strategy(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent
-                if step is not None or traversal.views.strategy_sum[street].shape[0] > 0:
-                    kind = trees.kind[base + trees.child[base + m] + a]  # else nobody asks for his own range
+                if first_side(traversal, step) == 0:
+                    kind = trees.kind[base + trees.child[base + m] + a]
                     if kind in (AT_FOLD, AT_SHOWDOWN):
                         continue  # nor here
                     mine.row[child + a] = own_ranges
@@ -334,11 +353,12 @@ def _decision(public, traversal, step, here, member, scratch):
     child, actions = top + trees.child[base + member], trees.actions[base + member]
     count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
     own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.cell[base + member]
+    plays = _plays(traversal, step, scratch.value.shape[0], street)
     for kind in range(scratch.value.shape[0]):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
         if not own:
             _add_up(values, child, actions, count, value)
-        elif kind == FOLLOW or street < traversal.respond_from:
+        elif street < traversal.respond_from or (kind == FOLLOW and plays):
             _take_mean(values, child, actions, count, scratch.sigma, place, value)
         elif step is None:
             _take_best(values, child, actions, count, value)

@@ -22,6 +22,7 @@ from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import PokerGame
 from mccfr.evaluation import first_street
+from mccfr.evaluation.board_game import card_game
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.exact_flops import evaluate_flops
 from mccfr.evaluation.first_street import FirstStreet, SecondStreetBoards
@@ -31,6 +32,8 @@ from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.street_arrays import RESPOND
 
 PAIRS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=[0, 1], antes=[1, 1], stack=3)
 
@@ -56,6 +59,17 @@ def test_all_boards_together_give_the_exact_figure(name):
     assert won.value == pytest.approx(exact.value_chips - game(name).offset_chips, abs=1e-9)
     twice = units.first.whole(np.concatenate([found[:1], found]), np.r_[0, np.ones(len(found), np.int64)])
     assert np.array(twice.best) == pytest.approx(np.array(won.best)), "boards count as often as they are said to"
+
+
+@pytest.mark.parametrize("respond_from", [0, 1])
+def test_responding_alone_finds_the_same(respond_from):
+    own = game("pairs")
+    public, tables = card_game(own, random_strategy(own, 3), own.cards.listed())
+    for player in range(2):
+        both, alone = Walk(public, tables), Walk(public, tables, follow=False)
+        found, expected = (walk.values(player, respond_from) for walk in (alone, both))
+        assert found == pytest.approx(expected[RESPOND:], rel=1e-12)
+        assert np.array_equal(alone.root.value[0], both.root.value[RESPOND])
 
 
 def test_each_unit_is_scored_by_a_choice_of_the_others():

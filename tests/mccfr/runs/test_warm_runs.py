@@ -4,6 +4,7 @@ Shows:
 
 * A run with a warm start goes on bit by bit after a stop, whatever becomes of the policy
   (test_a_run_stopped_and_one_in_a_piece_have_the_same_bits)
+* CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_in_its_place_are_sampled_first)
 """
 
 import shutil
@@ -19,6 +20,7 @@ from mccfr.config.file import config_from
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.session.start import Start, Terms, rehearse
+from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm_boards
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 
@@ -61,6 +63,19 @@ def test_in_this_process_it_is_the_same(policy, tmp_path):
     assert_same_arrays(content(run)[0], solver.tables)
 
 
+def test_nodes_in_its_place_are_sampled_first(tmp_path):
+    options = {"algorithm": "cfr-br", "trunk": "own", "seed": 3}
+    begun = mccfr.solver(mccfr.game(**LEDUC), **options, warm_start=20_000)
+    cold, first = mccfr.solver(mccfr.game(**LEDUC), **options), mccfr.solver(mccfr.game(**LEDUC), seed=3)
+    first.run(nodes=20_000)
+    begin_warm_boards(cold.game, None, cold.tables, first.game, first.strategy(), WARM_BOARDS)
+    assert_same_arrays(begun.tables, cold.tables)
+    run = make(tmp_path / "run", {**options, "warm_start": 20_000}, LEDUC, evaluation=NO_EVALUATION)
+    go(run, iterations=5)
+    begun.run(iterations=5)
+    assert_same_arrays(content(open_run(run.directory))[0], begun.tables)
+
+
 def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(policy, tmp_path):
     copied = shutil.copytree(policy, tmp_path / "policy")
     run = warm(tmp_path / "run", copied)
@@ -94,3 +109,10 @@ def test_no_policy_and_what_does_not_go_with_one_are_refused(policy, tmp_path, c
     refused(r"run\.strata = .*solver\.warm_start", rehearse, start)
     document = {"game": LEDUC, "solver": {"warm_iterations": 0}}
     refused(r"solver\.warm_iterations = 0 is not allowed", config_from, document, "test")
+    document = {"game": LEDUC, "solver": {"algorithm": "cfr-br", "warm_start": 0}}
+    refused(
+        r"solver\.warm_start = 0 is not allowed: it must be a policy's directory, or at least 1 node",
+        config_from,
+        document,
+        "test",
+    )

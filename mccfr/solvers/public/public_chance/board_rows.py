@@ -26,7 +26,7 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
     for a in range(actions):
         cells, here = table[slot + a], gathered[a]
         for k in range(rows):
-            here[k] = cells[bucket[k]]
+            here[k] = cells[np.uint32(bucket[k])]
     regret_matching(gathered, Rows(none, np.int64(actions), none, rows), sigma, none)
 
 
@@ -38,22 +38,25 @@ def pass_reach(board, street, player, reach, sigma, out):
     if board.direct[street, player]:
         for k in range(count):
             out[k] = reach[k] * sigma[k]
-            alive |= out[k] > 0
     else:
         local = board.local[street, player]
+        for row in range(board.rows[street, player]):
+            alive |= sigma[row] > 0
+        if not alive:
+            return False  # no row takes the action
         for k in range(count):
-            out[k] = reach[k] * sigma[local[k]]
-            alive |= out[k] > 0
+            out[k] = reach[k] * sigma[np.uint32(local[k])]
+        alive = False
+    for k in range(count):  # apart, so that it is compiled to vector instructions
+        alive |= out[k] > 0
     return alive
 
 
 @part_njit
-def sum_rows(board, street, player, reach, total):
-    """total [rows] = reach of the hands that share each row."""
-    total[: board.rows[street, player]] = as_element(total, 0.0)
-    local = board.local[street, player]
-    for k in range(board.count[player]):
-        total[local[k]] += reach[k]
+def sum_rows(board, street, player, reach, total, parts):
+    """total [rows] = reach of the hands that share each row; `parts` as of `share_rows`."""
+    counts = board.count[player], board.rows[street, player]
+    share_rows(reach, None, board.local[street, player], None, total, parts, total, counts)
 
 
 @part_njit
@@ -70,8 +73,9 @@ def add_sums(table, slot, board, street, player, step, total, sigma):
             here[k] = rounded(here, np.float64(here[k]) + weight * (total[k] * sigma[k]), lane_bits(word, k))
     else:
         for k in range(rows):
-            sum_here = np.float64(cells[bucket[k]]) + weight * (total[k] * sigma[k])
-            cells[bucket[k]] = rounded(cells, sum_here, lane_bits(word, k))
+            place = np.uint32(bucket[k])
+            sum_here = np.float64(cells[place]) + weight * (total[k] * sigma[k])
+            cells[place] = rounded(cells, sum_here, lane_bits(word, k))
 
 
 @part_njit
@@ -86,7 +90,8 @@ def add_regrets(table, slot, board, street, player, step, gain):
             here[k] = max(here[k] + factor * gain[k], lowest)
     else:
         for k in range(rows):
-            cells[bucket[k]] = max(cells[bucket[k]] + factor * gain[k], lowest)
+            place = np.uint32(bucket[k])
+            cells[place] = max(cells[place] + factor * gain[k], lowest)
 
 
 # --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---
@@ -128,9 +133,34 @@ def weigh_gains(values, mean, weight, out, count):
 
 
 @part_njit
-def share_rows(values, weight, local, sigma, out, rows_out, count):
-    """For hands that share rows: out[k] += sigma[row] · values[k], and rows_out[row] += weight[k] · values[k]."""
-    for k in range(count):
-        row = local[k]
+def share_rows(values, weight, local, sigma, out, parts, rows_out, counts):
+    """For hands that share rows: out[k] += sigma[row] · values[k], and rows_out[row] = sum of weight[k] · values[k].
+
+    parts   [4, rows] scratch: hands that follow each other share rows, and a sum that is read as soon as it was written
+            has to be waited for
+    counts  (hands, rows)
+    """
+    count, rows = counts
+    one, two, three, four = parts[0], parts[1], parts[2], parts[3]
+    for part in (one, two, three, four):
+        for row in range(rows):
+            part[row] = as_element(out, 0.0)
+    whole = count - count % 4
+    for k in range(0, whole, 4):
+        _share_hand(k, values, weight, local, sigma, out, one)
+        _share_hand(k + 1, values, weight, local, sigma, out, two)
+        _share_hand(k + 2, values, weight, local, sigma, out, three)
+        _share_hand(k + 3, values, weight, local, sigma, out, four)
+    for k in range(whole, count):
+        _share_hand(k, values, weight, local, sigma, out, one)
+    for row in range(rows):
+        rows_out[row] = (one[row] + two[row]) + (three[row] + four[row])
+
+
+@part_njit
+def _share_hand(k, values, weight, local, sigma, out, part):
+    """One hand of `share_rows`; without sigma, None, it has no share in `out`; without weight, None, it weighs 1."""
+    row = np.uint32(local[k])
+    if sigma is not None:
         out[k] += sigma[row] * values[k]
-        rows_out[row] += weight[k] * values[k]
+    part[row] += values[k] if weight is None else weight[k] * values[k]

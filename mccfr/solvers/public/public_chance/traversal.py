@@ -90,11 +90,13 @@ class DecisionRows(NamedTuple):
     sigma  [A, n]  current strategy
     gain   [A, n]  what each action gains; before that, gathered regrets
     total  [n]     sums
+    parts  [4, n]  sums under way
     """
 
     sigma: npt.NDArray[np.floating]
     gain: npt.NDArray[np.floating]
     total: npt.NDArray[np.floating]
+    parts: npt.NDArray[np.floating]
 
 
 class SampledScratch(NamedTuple):
@@ -138,6 +140,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
     room = trees.members.copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
+    sigma, gain, parts = (np.zeros((rows, hands), dtype) for rows in (actions, actions, 4))
     return SampledScratch(
         np.cumsum(room) - room,
         np.zeros(streets, np.int64),
@@ -146,7 +149,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
         np.zeros((members + 1, hands), dtype),
-        DecisionRows(np.zeros((actions, hands), dtype), np.zeros((actions, hands), dtype), np.zeros(hands, dtype)),
+        DecisionRows(sigma, gain, np.zeros(hands, dtype), parts),
         new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
     )
@@ -160,7 +163,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total = scratch.decision
+    sigma, gain, total, parts = scratch.decision
     reach = scratch.reach
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
@@ -169,8 +172,8 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     incoming = reach[here]
     if board.direct[street, player]:
         total = incoming
-    else:
-        sum_rows(board, street, player, incoming, total)
+    elif task.sum_weight > 0:
+        sum_rows(board, street, player, incoming, total, parts)
     word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
         if task.sum_weight > 0:
@@ -317,7 +320,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Value of a traverser's node from those of its actions, and its regrets."""
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total = scratch.decision
+    sigma, gain, total, parts = scratch.decision
     value = scratch.value
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _respond(board.count[player], actions, task.response, member, value, m, child)
@@ -335,8 +338,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
         local = board.local[street, player]
         total[:rows] = zero
         for a in range(actions):
-            gain[a, :rows] = zero
-            share_rows(value[child + a], weight, local, sigma[a], here, gain[a], count)
+            share_rows(value[child + a], weight, local, sigma[a], here, parts, gain[a], (count, rows))
             add_shares(gain[a], sigma[a], total, rows)
         for a in range(actions):
             take_values(total, gain[a], rows)

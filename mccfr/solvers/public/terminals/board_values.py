@@ -108,7 +108,8 @@ def _add_rest(typing_context, out, k, total, whole, c, d):
 @part_njit
 def add_hand(total, none, card, source, j):
     """Add row j of `source`, whose cards are card[j], to the sums."""
-    a, b = np.int64(card[j, 0]), np.int64(card[j, 1])
+    place = np.uint64(j)  # nobody asks whether it counts from the end
+    a, b = np.int64(card[place, 0]), np.int64(card[place, 1])
     _add_lanes(total, none + 1, source, j)
     if a != none:
         _add_lanes(total, a, source, j)
@@ -162,18 +163,20 @@ def fill_lanes(board, hero, showdown, lanes):
     if showdown:
         k = 0
         while k < count:
-            here, stop = strength[k], k
-            while j < other_count and other_strength[j] < here:
+            here, stop = strength[np.uint64(k)], k
+            while j < other_count and other_strength[np.uint64(j)] < here:
                 add_hand(total, none, other_card, reach, j)
                 j += 1
-            while stop < count and strength[stop] == here:
-                _set_rest(won, stop, total, none + 1, np.int64(card[stop, 0]), np.int64(card[stop, 1]))
+            while stop < count and strength[np.uint64(stop)] == here:
+                c, d = card[np.uint64(stop), 0], card[np.uint64(stop), 1]
+                _set_rest(won, stop, total, none + 1, np.int64(c), np.int64(d))
                 stop += 1
-            while j < other_count and other_strength[j] == here:
+            while j < other_count and other_strength[np.uint64(j)] == here:
                 add_hand(total, none, other_card, reach, j)
                 j += 1
             while k < stop:
-                _add_rest(won, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
+                c, d = card[np.uint64(k), 0], card[np.uint64(k), 1]
+                _add_rest(won, k, total, none + 1, np.int64(c), np.int64(d))
                 k += 1
     while j < other_count:
         add_hand(total, none, other_card, reach, j)
