@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+from mccfr.trees.compiled import CompiledTree
+
 OVER = -1
 """In place of a state: the hand has ended, or no more can be bet."""
 NOWHERE = -1
@@ -40,3 +42,12 @@ def followed(reader: Reader, readings: Sequence[Reading], state: Any, action: st
             place = node, closed
             found[place] = found.get(place, 0.0) + reading.probability * probability
     return [Reading(node, probability, closed) for (node, closed), probability in found.items()]
+
+
+def taken_for(tree: CompiledTree, node: int, action: str, outcome: Reading) -> int:
+    """Number of the tree's action at a decision that a real action stands for there, by one of its outcomes."""
+    children = list(tree.children(node))
+    taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
+    if taken not in children:  # the call of such a bet, which goes on where that call had led
+        return [tree.label[child] for child in children].index(action)
+    return children.index(taken)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.dealt import Board
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.reading import NOWHERE, Reading, taken_for
 from mccfr.games.said import said_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
@@ -120,21 +120,12 @@ class RangesOfLine:
             for outcome in self.betting.outcomes(reading, state, action):
                 weight = place.weight * outcome.probability
                 if rows is not None:
-                    weight[state.player] *= rows[:, self._number(node, action, outcome)]
+                    weight[state.player] *= rows[:, taken_for(self._game.tree, node, action, outcome)]
                 key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
                 if key in found:
                     probability, weight = probability + found[key].probability, weight + found[key].weight
                 found[key] = WeightedReading(probability, weight)
         return found
-
-    def _number(self, node: int, action: str, outcome: Reading) -> int:
-        """Which of the tree's actions at a decision stands behind what a real action was taken for."""
-        tree = self._game.tree
-        children = list(tree.children(node))
-        taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
-        if taken not in children:  # the call of such a bet, which goes on where that call had led
-            return [tree.label[child] for child in children].index(action)
-        return children.index(taken)
 
     def _boards(self, street: int, text: str) -> list[Board] | None:
         """The boards of every street up to one; None where the text is that of an earlier street."""

@@ -15,7 +15,7 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.dealt import Board
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.reading import Reading
+from mccfr.games.reading import Reading, taken_for
 from mccfr.play.ranges import SeenRange
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.play.seat import Seat
@@ -33,26 +33,19 @@ class SupposedRange(SeenRange):
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
         """He has acted; if the policy never does that, with no hand, its hands are as likely as before."""
-        before = self.reach
+        before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
             self._after = {action: {}}
             for (node, closed), reach in before.items():
-                reading = Reading(node, 1.0, closed)
-                rows = None
+                reading, rows = Reading(node, 1.0, closed), None
                 if heeds_hands and self._betting.decides(reading):
                     rows = self._seat.played(node, self._buckets_on(node, board))
-                first = int(self._seat.policy.game.tree.arrays.first[node])
                 for found in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
-                    share = self._share(rows, found.node - first)
+                    share = 1.0 if rows is None else rows[:, taken_for(tree, node, action, found)]
                     self._add(action, found, reach * found.probability * share)
             self.chose(action)
             if self.reach:
                 return
-
-    @staticmethod
-    def _share(rows: Floats | None, number: int) -> Floats | float:
-        """[H] probability of an action of the tree; 1 where it is none, or nothing is known."""
-        return 1.0 if rows is None or not 0 <= number < rows.shape[1] else rows[:, number]
 
 
 class Watcher:

@@ -19,7 +19,7 @@ Shows:
 * Planted: later streets that learn, choices of the wrong player, own continuations that are biased, a response that
   is none (test_errors_of_depth_limited_solving_are_caught)
 * Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
-  updated (test_errors_of_the_gadget_are_caught,
+  updated, a gift that every spot takes whole (test_errors_of_the_gadget_are_caught, test_spots_share_a_gift,
   test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
@@ -45,6 +45,7 @@ from mccfr.play.resolving import (
     Spot,
     depth_limited,
     gadgets,
+    gifts,
     resolve,
     resolve_street,
     resolve_streets,
@@ -161,6 +162,39 @@ def test_gifts_keep_within_the_bound():
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
     assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
+
+
+def shared_out(module):
+    """By line, all that spots may add to alternatives over four times what hands give away before: checks and calls."""
+    game, found = game_of(LEDUC), []
+    strategy, cards = random_strategy(game, 3), game.cards.listed()
+    for node in whole.roots(game, 1):
+        last = game.tree.parent[node]
+        if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
+            continue  # he has decided more than once, or we after him
+        spots = [(Spot(game, node, board), cards.path(1, board).__getitem__) for board in range(6)]
+        added = sum(module.gifts(spot, board_of, 0, strategy) * (spot.weights[1] > 0) for spot, board_of in spots)
+        before = Spot(game, last, 0)
+        values = before.best_response(1, before.ranges(strategy)[0], before.tables(strategy))
+        found.append(added.sum() / (values.value - values.action[node - game.tree.arrays.first[last]]).sum() / 4)
+    return found
+
+
+def test_spots_share_a_gift():
+    """A pair of hands leaves four boards, and on each the gift of what is met there; planted: all of it on each."""
+    assert shared_out(gifts) == pytest.approx([1, 1])
+    wrong = mutant(gifts, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
+    assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
+
+
+def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there():
+    """A hand that gets there, of two that share no card."""
+    game = game_of(LEDUC)
+    here, strategy = Spot(game, whole.roots(game, 1)[0], 0), random_strategy(game, 3)
+    ours, other = ranges = here.ranges(strategy)
+    found = resolve(here, 0, ranges, None, "unsafe", Effort(5))
+    gains = ours @ here.best_response(0, other, found.tables).value + other @ found.values
+    assert found.gap_chips == pytest.approx(gains / (ours @ here.dealing.disjoint_weight(other)))
 
 
 @cache

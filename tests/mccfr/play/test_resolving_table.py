@@ -9,8 +9,10 @@ Shows:
   test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
   test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved,
   test_rivers_that_are_drawn_stand_for_all_of_a_turn)
-* Planted: an own range that is not updated, a translation that is drawn again
-  (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
+* Planted: an own range that is not updated, or the opponent's, a translation that is drawn again; a bet that is taken
+  for a closing check tells of the hands of who makes it and who calls it
+  (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught,
+  test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check)
 """
 
 from dataclasses import replace
@@ -147,19 +149,61 @@ def whole_side():
     return Profile(game, tabulate(game, policy().row))
 
 
-def keeps_own_range(module):
-    """Whether our range follows what was solved, after an action of ours."""
+def ranges_follow(module):
+    """Whether each player's range follows what was solved, after an action of his."""
     found = module.Resolver(Seat(policy()), SMALL)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
     line, start = seat._acted[:-1], seat._acted[-1]
     here = found.begin(0, line, start[0], start[2])
-    after = here.after("c")
-    return np.allclose(after.ranges[0], here.ranges[0] * here.played()[here.actions.index("c")])
+    kept = []
+    for player, action in enumerate(("c", here.actions[-1])):
+        after, played = here.after(action), here.played()[here.actions.index(action)]
+        kept.append(np.allclose(after.ranges[player], here.ranges[player] * played) and played.std() > 0)
+        here = after
+    return kept
 
 
 def test_an_own_range_that_is_not_updated_is_caught():
-    wrong = mutant(table, ("*= self.played()[self.actions.index(action)]", "*= 1"))
-    assert keeps_own_range(table) and not keeps_own_range(wrong)
+    """Ours, and the opponent's."""
+    narrowed = "ranges[self.state.player] *= self.played()[self.actions.index(action)]"
+    assert ranges_follow(table) == [True, True]
+    assert not ranges_follow(mutant(table, (narrowed, "pass")))[0]
+    ours_alone = mutant(table, (narrowed, f"if self.state.player == self.position: {narrowed}"))
+    assert ranges_follow(ours_alone) == [True, False]
+
+
+CHECKED_TO = (("", "r300", "c"), (CARDS[:6], "c"))
+"""Who acts now may close the flop's betting with a check; 400 is a bet that is taken for it, or for half the pot."""
+
+
+def supposed(position, *actions):
+    """(places before the last action, after it, [H, A] what the policy plays at its node) of a range believed."""
+    seat = Seat(policy())
+    state, theirs = seat.betting.start()[0], watching.SupposedRange(seat, position)
+    for cards, *done in (*CHECKED_TO, (CARDS[:6], *actions)):
+        for action in done:
+            before = theirs.reach
+            if state.player == position:
+                theirs.took(state, action, tuple(parse_cards(cards)))
+            else:
+                theirs.see(state, action)
+            state = seat.betting.apply(state, action)
+    node = max(node for node, _ in before)
+    return before, theirs.reach, seat.played(node, theirs._buckets_on(node, tuple(parse_cards(cards))))
+
+
+def test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check():
+    """Of who makes it, that he would have checked; of who calls it, that he would have called the smallest bet."""
+    children = policy().game.tree.children
+    before, bets, rows = supposed(1, "r400")
+    (((node, _), reach),) = before.items()
+    check, half, *_ = children(node)
+    assert set(bets) == {(half, check), (half, -1)}
+    share = 2 * (1 / 2 - 1 / 6) / (1 + 1 / 6)
+    assert bets[half, check] == pytest.approx(reach * rows[:, 0] * share)
+    assert bets[half, -1] == pytest.approx(reach * rows[:, 1] * (1 - share))
+    before, called, rows = supposed(0, "r400", "c")
+    assert called[check, -1] == pytest.approx(before[half, check] * rows[:, 1])
 
 
 def follows_every_reading(module):

@@ -299,6 +299,7 @@ def test_skipped_lines_leave_increments_unbiased():
     for name in names:
         each = np.array([(added[name] * whole[0][name]).sum() for added, _ in runs]) / (whole[0][name] ** 2).sum()
         assert abs(each.mean() - 1) < 5 * each.std(ddof=1) / np.sqrt(len(each)) + 1e-9
+    assert traverse(game, board, tables, 0, skip_below=1e-9)[1] == whole[1], "what has a larger share is followed"
     assert any(
         np.abs(added["regret/street0/player0"] - whole[0]["regret/street0/player0"]).max() > 1 for added, _ in runs
     )
