@@ -7,7 +7,21 @@ from collections.abc import Sequence
 import rich_click as click
 
 from mccfr import __version__
-from mccfr.cli import abstraction, bots, cluster, experiments, inspect, matches, play, runs, spot, status, upi, view
+from mccfr.cli import (
+    abstraction,
+    bots,
+    cluster,
+    experiments,
+    exploit,
+    inspect,
+    matches,
+    play,
+    runs,
+    spot,
+    status,
+    upi,
+    view,
+)
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 
@@ -16,7 +30,10 @@ click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
         {"name": "Before a run", "commands": ["init", "games", "plan"]},
         {"name": "Runs", "commands": ["solve", "spot", "upi", "resume", "status", "stop", "verify", "cluster"]},
-        {"name": "Results", "commands": ["evaluate", "export", "query", "view", "report", "compare", "tensorboard"]},
+        {
+            "name": "Results",
+            "commands": ["evaluate", "exploit", "export", "query", "view", "report", "compare", "tensorboard"],
+        },
         {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
@@ -40,7 +57,7 @@ def cli() -> None:
     """
 
 
-_ROOMS = inspect, runs, spot, status, cluster, play, matches, bots, view, upi, experiments, abstraction
+_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, view, upi, experiments, abstraction
 for command in [each for room in _ROOMS for each in room.COMMANDS]:
     cli.add_command(command)
 

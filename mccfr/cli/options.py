@@ -105,6 +105,27 @@ class Amounts(click.ParamType[tuple[float, ...]]):
         return tuple(self._one.convert(part, param, ctx) for part in str(value).split(","))
 
 
+class Share(click.ParamType[float]):
+    """A share of something: 0.3%, or 0.003."""
+
+    name = "share"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        """`zero`: 0 is allowed, too."""
+        self._zero = zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The share; fails with what is allowed."""
+        from mccfr.config.limits import shown
+
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
+        share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+        if not 0 <= share <= 1 or not (share or self._zero):
+            above = "from 0 to 1" if self._zero else "above 0"
+            raise click.BadParameter(f"{shown(value)} is no share {above}, such as 0.3% or 0.003", ctx, param)
+        return share
+
+
 path_type = click.Path(path_type=Path)
 force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 replace_option = click.option("--replace", is_flag=True, help="Replace an export of another run, too.")

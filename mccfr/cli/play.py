@@ -1,5 +1,6 @@
 """Commands that use results: evaluate, export, query."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,6 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with a 95 %
     interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
     all else their games must be the same.
-
-    Local best response knows the policy's strategy, keeps its range, and in each hand does what is best if there is no
-    more betting: what it wins is a lower bound of what the best response would.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
@@ -296,16 +294,22 @@ def _query_text(found: dict[str, Any]) -> str:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))
         for hand, row in found["hands"].items():
             flag = "  (never reached: uniform)" if hand in found["unreached"] else ""
+            flag += _locked_text(found.get("locked", {}).get(hand, ()))
             lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
         return "\n".join(lines)
     for action in found["actions"]:
         lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
     lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
+    lines[-1] += _locked_text(found.get("locked", ()))
     if "sampled_iteration" in found:
         lines.append(f"played by the network of iteration {found['sampled_iteration']}")
     elif "networks" in found:
         lines.append(f"average of {found['networks']} networks")
     return "\n".join(lines)
+
+
+def _locked_text(actions: Sequence[str]) -> str:
+    return f"  (locked: {', '.join(actions)})" if actions else ""
 
 
 COMMANDS = (evaluate, export, query)

@@ -1,34 +1,17 @@
 """The command that solves a spot of hold'em from ranges, board, pot and stacks."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Share, duration_text, force_option, json_option, path_type, print_json
 from mccfr.cli.progress import reporter
 from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
 _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
-
-
-class Share(click.ParamType[float]):
-    """A share of something: 0.3%, or 0.003."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share; fails with what is allowed."""
-        from mccfr.config.limits import shown
-
-        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
-        share = float(found[1]) / (100 if found[2] else 1) if found else 0.0
-        if not 0 < share <= 1:
-            raise click.BadParameter(f"{shown(value)} is no share above 0, such as 0.3% or 0.003", ctx, param)
-        return share
 
 
 @click.command()

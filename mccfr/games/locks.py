@@ -10,8 +10,9 @@ pattern `*` stands for anything, and decisions that have not the actions are pas
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from abstraction.ranges import read_range
 from mccfr.cards.cards import Cards
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.limits import shown
+from mccfr.games.game import Game
 from mccfr.trees.compiled import CompiledTree, Locks
 from mccfr.trees.lines import all_lines, find_decision
 
@@ -131,6 +133,17 @@ def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Hands) -> Lo
         except ValueError as error:
             raise ValueError(f"game.locks: {shown(line)} = {shown(text)}: {error}") from None
     return Locks(found, hands.by_hand) if found else None
+
+
+def with_stated_locks(game: Game, document: Any) -> Game:
+    """A game that was rebuilt from its arrays, with the `locks` of the `[game]` table that it was made of, if any."""
+    given = document.get("locks") if isinstance(document, Mapping) else None
+    if not given:
+        return game
+    if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
+        raise ValueError("game.locks are no texts by line")
+    hands = Combinations() if game.name == "holdem-subgame" else Buckets(game.cards)
+    return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands)))
 
 
 def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:

@@ -1,8 +1,10 @@
 """One decision point of a policy: what is played there, with which hand, and how well it is known."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
@@ -10,6 +12,7 @@ from mccfr.games.reading import NOWHERE
 from mccfr.games.said import said_line
 from mccfr.games.translation import Translation
 from mccfr.policy.profile import Behaviour
+from mccfr.solvers.locked_tables import given_actions
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
@@ -24,8 +27,9 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
 
     With a hand each action has a `probability` and the `weight` behind its infoset, and `reached` says whether that
     is above 0; if not, the probabilities are uniform.  Without one, `hands` has the probabilities of each hand, in the
-    order of `actions`, and `unreached` lists those of weight 0.  `street` is a name in hold'em and a number elsewhere;
-    chips are None where a game has none.
+    order of `actions`, and `unreached` lists those of weight 0.  In a game with locks `locked` says which actions are
+    given and not learnt: of the hand, or by hand where there are some.  `street` is a name in hold'em and a number
+    elsewhere; chips are None where a game has none.
 
     Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
     of `readings` (line, after_call, probability) is a decision of the tree that it may stand for, actions are real
@@ -46,9 +50,14 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
         if hand or board:
             raise ValueError(f"game {game.name!r} has no cards: leave hand and board out")
         return {**answer, **_fill(actions, source, node, 0)}
+    locked = None if tree.locks is None else given_actions(game, node)
     if hand:
-        return {**answer, **_fill(actions, source, node, cards.hand_bucket(street, player, hand, board))}
+        bucket = cards.hand_bucket(street, player, hand, board)
+        given = {} if locked is None else {"locked": _labels(actions, locked[bucket])}
+        return {**answer, **_fill(actions, source, node, bucket), **given}
     buckets = cards.hand_buckets(street, player, board)
+    if locked is not None:
+        answer["locked"] = {name: _labels(actions, locked[of]) for name, of in buckets.items() if locked[of].any()}
     shares, weights = source.rows(node, np.array(list(buckets.values()), np.int64))
     return {
         **answer,
@@ -144,6 +153,10 @@ def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: i
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):
         action.update(probability=probability, weight=weight)
     return {"reached": weight > 0}
+
+
+def _labels(actions: Sequence[Mapping[str, Any]], chosen: npt.NDArray[np.bool_]) -> list[str]:
+    return [action["action"] for action, is_one in zip(actions, chosen.tolist(), strict=True) if is_one]
 
 
 def _whole(chips: float) -> int | float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.games.locks import with_stated_locks
 from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
@@ -112,6 +113,7 @@ class Policy(Behaviour):
         guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
         game = rebuild_game(arrays, texts, guards)
         game = replace(game, real_rules=rules_of_document(meta["game"], f"{path}/{META}"))
+        game = with_stated_locks(game, meta["game"])
         tables = []
         for number, block in enumerate(fields.blocks):
             for name, kind in ((block.probability, "probability"), (block.weight, "weight")):

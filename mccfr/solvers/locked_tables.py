@@ -6,7 +6,7 @@ shares times 10^30 likewise, so that the average is the lock, also where nobody 
 keeps regrets above a floor, has them written anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.games.game import Game
 from mccfr.tables.layout import TableSet
+from mccfr.tables.strategy import Strategy
 
 _VAST = 1e30  # 2^24 of it are far more than any run adds up, and eight of it less than the largest float32
 
@@ -53,6 +54,32 @@ class LockedCells:
             given = shares >= 0
             regret[given] = np.where(shares > 0, _VAST * shares, -_VAST)[given]
             sums[given] = (_VAST * shares)[given]
+
+    def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
+        """Write rows of which all is given into tables of probabilities by block, [slots, buckets], in place."""
+        for block, slots, shares in self._rows:
+            whole = (shares >= 0).all(axis=1)
+            tables[block][slots, whole] = shares[whole].T
+
+
+def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
+    """The strategy with rows of which all is given as they are given, to the last bit: sums round."""
+    cells = LockedCells(game)
+    if not cells:
+        return strategy
+    blocks = range(len(strategy.probability))
+    tables = [np.array(strategy.probability[block]) for block in blocks]
+    cells.hold([table.T for table in tables])
+    return Strategy(tables, [strategy.weight[block] for block in blocks])
+
+
+def given_actions(game: Game, node: int) -> npt.NDArray[np.bool_]:
+    """[buckets, A] whether a decision's actions are given, and not learnt."""
+    locks, block = game.tree.locks, int(game.tree.arrays.block[node])
+    if locks is None or node not in locks.shares:
+        return np.zeros((int(game.buckets[block]), int(game.tree.arrays.count[node])), bool)
+    shares = locks.shares[node]
+    return (_by_bucket(game, block, shares) if locks.by_hand else shares.T) >= 0
 
 
 def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

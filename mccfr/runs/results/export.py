@@ -17,6 +17,7 @@ from mccfr.runs.results.averages import checkpoint_networks, named_average, stor
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.export_cost import export_cost
 from mccfr.runs.results.export_values import policy_values
+from mccfr.solvers.locked_tables import with_locked_rows
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy
@@ -122,7 +123,7 @@ def _export_strategy(
     reporter: Reporter,
 ) -> None:
     """A strategy, changed as the options say, in their format; of a policy also what that has cost."""
-    kept = simplified(game, strategy, purify=options.purify, threshold=options.threshold)
+    kept = with_locked_rows(game, simplified(game, strategy, purify=options.purify, threshold=options.threshold))
     source, values, abstraction = Profile(game, kept), None, None
     if options.value_boards:
         values = policy_values(source, options.value_boards, reporter)

@@ -59,16 +59,19 @@ def _book_payoffs(tree, sigma, responder, starts, above, booked, reach, last):
 
 
 @njit
-def _best_total(starts, above, booked, sign):
+def _best_total(starts, above, booked, sign, noted):
     """Payoff to player 0 when the responder (sign: 1 player 0, -1 player 1) takes the best action of each of his rows.
 
-    starts [R+1] int64 first slot of each row, and the end of the last; above and booked as `_book_payoffs` leaves them;
-    `booked` is changed in place.
+    starts [R+1] int64 first slot of each row, and the end of the last; above and booked as `_book_payoffs` leaves them.
+    Changed in place: `booked`, and noted [S], 1 for the best action of each row, the first of equals, else 0.
     """
     for row in range(starts.shape[0] - 2, -1, -1):
-        best = -np.inf
+        best, chosen = -np.inf, starts[row]
         for slot in range(starts[row], starts[row + 1]):
-            best = max(best, sign * booked[slot + 1])
+            noted[slot] = 0.0
+            if sign * booked[slot + 1] > best:
+                best, chosen = sign * booked[slot + 1], slot
+        noted[chosen] = 1.0
         booked[above[row]] += sign * best
     return booked[0]
 
@@ -121,7 +124,13 @@ def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
     Raises `ValueError` for a game with cards beside its tree, for a strategy of another game, and where the player
     lacks perfect recall.
     """
+    return best_response(game, strategy, player)[0]
+
+
+def best_response(game: Game, strategy: Strategy, player: int) -> tuple[float, npt.NDArray[np.float64]]:
+    """`best_response_value`, and the best response [1, S]; raises as that."""
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")
-    sign = 1.0 - 2.0 * player
-    return sign * float(_best_total(*_booked(game, strategy, player), sign))
+    starts, above, booked = _booked(game, strategy, player)
+    noted, sign = np.zeros(len(booked) - 1), 1.0 - 2.0 * player
+    return sign * float(_best_total(starts, above, booked, sign, noted)), noted[None]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
@@ -48,8 +49,11 @@ class Walk:
         *,
         sums: bool = False,
         follow: bool = True,
+        noted: Sequence[npt.NDArray[np.float64]] | None = None,
     ) -> None:
         """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
+
+        noted    tables like these, which get the best action of each hand of who is valued, 1, and 0 for the others
 
         sums     whether they are strategy sums, which are read where they lie; the tree is one by rows then
                  (`tree_by_rows`), and of their dtype (`in_dtype`).  Else they are probabilities, in float64
@@ -64,7 +68,7 @@ class Walk:
         own = [np.require(table, dtype, ["C", "W"]) for table in tables]
         self._public, nothing = public, no_tables(dtype)
         self._views = tuple(
-            Views(nothing, street_tables(own, player), nothing if choices is None else street_tables(choices, player))
+            Views(*(nothing if some is None else street_tables(some, player) for some in (noted, own, choices)))
             for player in range(2)
         )
         values = 2 if follow and choices is None else 1
@@ -112,6 +116,32 @@ def values(
 
     public, walk = _walk(game, strategy, public, threads)
     return np.array([walk.values(player) for player in players]) / public.joint_weight
+
+
+def best_strategy(
+    game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
+) -> tuple[npt.NDArray[np.float64], Strategy]:
+    """`values` of some players, and the strategy with a best response of each to the other's part of it as his own.
+
+    Every hand on every board needs a row of its own, or one with hands alike (`is_lossless`).  Of equal actions the
+    first is taken; locked rows stay as they are.  `ValueError` as `values`.
+    """
+    tables = [strategy.probability[block].T for block in range(len(strategy.probability))]
+    noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
+    public = public_tree(game)
+    walk = Walk(public, [table if table.size else np.zeros((1, 1)) for table in tables], threads, noted=noted)
+    found = np.array([walk.values(player) for player in players]) / public.joint_weight
+    LockedCells(game).hold(noted)
+    own = [
+        new.T if table.size and block % 2 in players else table.T
+        for block, (new, table) in enumerate(zip(noted, tables, strict=True))
+    ]
+    return found, Strategy(own, [np.ones_like(strategy.weight[block]) for block in range(len(own))])
+
+
+def is_lossless(game: Game) -> bool:
+    """Whether every hand on every board has a row of its own, or shares it with hands that are alike but for suits."""
+    return tree_by_rows(public_tree(game), game.cards.listed()) is not None
 
 
 def hand_values(

@@ -9,6 +9,7 @@ from abstraction.kernels.jit import part_njit
 from mccfr.solvers.regret import as_element
 
 _LEAST = 1e-20  # of reach, where a row is in the average though nobody gets there; cells of 16 bits go down to 1e-30
+_NEVER = 1e30  # chips: less than anything, below 0
 
 
 @part_njit
@@ -71,7 +72,10 @@ def level(public, player, board, lock, rows, values, child, total):
 
 @part_njit
 def respond_locked(public, player, board, lock, rows, values, child, value):
-    """Value of the best that rows of which actions are given may still do; the others keep theirs."""
+    """Value of the best that rows of which actions are given may still do; the others keep theirs.
+
+    What a row bars is worth less than anything after that.
+    """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
         key, found, total = _key(public, first + k), False, as_element(value, 0.0)
@@ -87,3 +91,6 @@ def respond_locked(public, player, board, lock, rows, values, child, value):
                 total += share[lock + a, key] * values[child + a, k]
                 left -= share[lock + a, key]
         value[k] = total + left * best if found else total
+        for a in range(rows.actions):
+            if found and share[lock + a, key] >= 0:
+                values[child + a, k] = as_element(value, -_NEVER)

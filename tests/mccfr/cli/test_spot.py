@@ -219,6 +219,10 @@ def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
     locks = ["r180=c 25%; f 75%; r 0", "c=r270 QQ,AcTc:0.5; r180 AcTc:0.25", "oop:*/*=r 0"]
     found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
     policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))
+    asked = policy.query("r180")
+    assert asked["hands"] and all(asked["locked"][hand] == ["f", "c", "r390"] for hand in asked["hands"])
+    assert policy.query("c", hand="AcTc")["locked"] == ["c", "r180", "r270"]
+    assert policy.query("c", hand="AdTd")["locked"] == []
     calls = policy.query("r180")["hands"]
     assert all(shares[:2] == pytest.approx([0.75, 0.25], abs=1e-4) for shares in calls.values())
     after = policy.query("c")["hands"]
