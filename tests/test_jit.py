@@ -188,6 +188,33 @@ def test_parts_have_no_machine_code():
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
 
 
+def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
+    """So what it does not read is not handed to it: its code in a kernel is internal before that is optimised."""
+    below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
+
+    @below
+    def part(number):
+        return number + 1
+
+    @above
+    def kernel(number):
+        return part(number)
+
+    jit.types.int64  # noqa: B018 - which imports numba
+    codegen, found = sys.modules["numba.core.codegen"], {}
+    optimise = codegen.CPUCodeLibrary._optimize_final_module
+
+    def watched(library):
+        name, functions = library.name.rsplit(".", 1)[-1], library._final_module.functions
+        found[name] = {each.linkage.name for each in functions if "4part" in each.name}
+        optimise(library)
+
+    monkeypatch.setattr(codegen.CPUCodeLibrary, "_optimize_final_module", watched)
+    kernel(1)
+    assert found["part"] == {"external"}
+    assert found["kernel"] == {"internal"}
+
+
 def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch):
     """Its inside is left alone, and kernels do the same."""
     home, path = tmp_path / "home", tmp_path / "program.py"

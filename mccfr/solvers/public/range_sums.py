@@ -17,6 +17,8 @@ from mccfr.cards.listed import ListedCards, live_hands
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
 """Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
+Ints = npt.NDArray[Any]
+_TOGETHER = 128  # boards that are listed at once
 
 
 class EveryHand(NamedTuple):
@@ -79,13 +81,22 @@ class Ranges(NamedTuple):
 
 
 class _List(NamedTuple):
-    """One player's hands on a board, in order of their buckets; columns, strengths and rows of sums beside them."""
+    """One player's hands on some boards, board by board in order of their buckets.  N boards, F hands on them.
 
-    hand: npt.NDArray[np.int64]
-    bucket: npt.NDArray[np.int32]
-    column: npt.NDArray[np.int64]
-    strength: npt.NDArray[np.int64]
-    card: npt.NDArray[np.int64]
+    first                 [N+1] hands of board n are first[n] .. first[n+1]-1
+    board, hand, bucket   [F] each
+    column                [F] counted from the board's first
+    strength              [F]
+    card                  [F, 2] rows of sums
+    """
+
+    first: Ints
+    board: Ints
+    hand: Ints
+    bucket: Ints
+    column: Ints
+    strength: Ints
+    card: Ints
 
 
 def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: bool = False) -> Ranges:
@@ -93,23 +104,20 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
     """
-    boards, board = len(walked), -1
-    counts = np.zeros((3, 2, boards + 1), np.int64)  # columns, groups, hands
+    start, counts = 0, np.zeros((3, 2, len(walked) + 1), np.int64)  # columns, groups, hands
     by_column, by_hand = _Parts({}), _Parts({})
     for street, live in enumerate(live_hands(cards)):
         strengths = cards.strength if street + 1 == cards.streets else np.zeros_like(cards.strength[:1])
-        for number in range(live.shape[1]):
-            board += 1
-            if not walked[board]:
-                continue
-            strength = strengths[number % len(strengths)]
-            lists = _lists(cards, live[:, number], cards.bucket[street][:, number], strength, merge)
-            entries = [_entries(*lists)]
-            entries.append(entries[0] if lists[0] is lists[1] else _entries(*lists[::-1]))
-            for player, (mine, found) in enumerate(zip(lists, entries, strict=True)):
-                counts[:, player, board + 1] = len(found["hand"]), len(found["group"]), len(mine.hand)
+        numbers = np.flatnonzero(walked[start : start + live.shape[1]])
+        for some in np.split(numbers, range(_TOGETHER, len(numbers), _TOGETHER)):
+            strength = strengths[some % len(strengths)]
+            lists = _lists(cards, live[:, some], cards.bucket[street][:, some], strength, merge)
+            for player, mine in enumerate(lists):
+                sizes, found = _entries(mine, lists[1 - player])
+                counts[:, player, start + some + 1] = *sizes, np.diff(mine.first)
                 by_column.add(player, found)
                 by_hand.add(player, _every(mine, None if merge else found["place"]))
+        start += live.shape[1]
     columns, every = by_column.joined(), by_hand.joined()
     if np.any(columns["bucket"] < 0):
         name = cards.hand_names[int(columns["hand"][np.argmin(columns["bucket"])])]
@@ -126,7 +134,7 @@ class _Parts(NamedTuple):
     found: dict[str, tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]]
 
     def add(self, player: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Those of the next board."""
+        """Those of the next boards."""
         for name, part in arrays.items():
             self.found.setdefault(name, ([], []))[player].append(part)
 
@@ -142,43 +150,61 @@ def _lists(
     strength: npt.NDArray[np.int32],
     merge: bool,
 ) -> list[_List]:
-    """Both players' hands on a board: live and bucket [2, H], strength [H]; one list, twice, where they are alike."""
-    dealt = np.zeros(int(cards.hand_cards.max(initial=-1)) + 2, bool)
-    dealt[cards.hand_cards[live.any(axis=0)]] = True
-    row_of = np.where(dealt, np.cumsum(dealt) + NOT_READ, NO_CARD)
-    row_of[-1] = NO_CARD  # no card is -1
-    alike = np.array_equal(live[0], live[1]) and np.array_equal(*bucket[:, live[0]])
-    found = []
-    for player in range(1 if alike else 2):
-        hands = np.flatnonzero(live[player])
-        hands = hands[np.argsort(bucket[player, hands], kind="stable")]
-        numbers = bucket[player, hands]
-        column = np.cumsum(np.diff(numbers, prepend=numbers[:1]) > 0) if merge else np.arange(len(hands))
-        found.append(_List(hands, numbers, column, strength[hands].astype(np.int64), row_of[cards.hand_cards[hands]]))
-    return found * 2 if alike else found
+    """Both players' hands on N boards: live and bucket [2, N, H], strength [N, H]."""
+    boards, found = live.shape[1], []
+    held = [np.nonzero(of) for of in live]
+    dealt = np.zeros((boards, int(cards.hand_cards.max(initial=-1)) + 2), bool)  # in the last column, no card: -1
+    for board, hand in held:
+        dealt[board[:, None], cards.hand_cards[hand]] = True
+    row_of = np.where(dealt, np.cumsum(dealt, axis=1) + NOT_READ, NO_CARD)
+    row_of[:, -1] = NO_CARD
+    for player, listed in enumerate(held):
+        order = np.lexsort((bucket[player, *listed], listed[0]))
+        board, hand = (each[order] for each in listed)
+        numbers, first = bucket[player, board, hand], _starts(board, boards)
+        column = np.arange(len(hand))
+        if merge:
+            column = np.cumsum((np.diff(numbers, prepend=-1) != 0) | (np.diff(board, prepend=-1) != 0))
+        column -= column[np.minimum(first[board], len(column) - 1)]
+        card = row_of[board[:, None], cards.hand_cards[hand]]
+        found.append(_List(first, board, hand, numbers, column, strength[board, hand].astype(np.int64), card))
+    return found
+
+
+def _starts(board: Ints, boards: int) -> Ints:
+    """[boards+1] where each board begins in an ascending list of boards."""
+    found: Ints = np.searchsorted(board, np.arange(boards + 1))
+    return found
 
 
 def _columns(mine: _List) -> _List:
     """The first hand of each column."""
-    first = np.flatnonzero(np.diff(mine.column, prepend=-1))
-    return _List(mine.hand[first], mine.bucket[first], mine.column[first], mine.strength[first], mine.card[first])
+    new = np.diff(mine.column, prepend=-1) != 0
+    new[mine.first[:-1][np.diff(mine.first) > 0]] = True
+    board, *others = (each[new] for each in mine[1:])
+    return _List(_starts(board, len(mine.first) - 1), board, *others)
 
 
-def _entries(mine: _List, other: _List) -> dict[str, npt.NDArray[Any]]:
-    """What `Ranges` says of a player's columns on a board."""
-    columns, others = _columns(mine), 1 + int(other.column.max(initial=-1))
-    places = np.full(1 + max(mine.hand.max(initial=0), other.hand.max(initial=0)), others)
-    places[other.hand] = other.column
+def _entries(mine: _List, other: _List) -> tuple[tuple[Ints, Ints], dict[str, npt.NDArray[Any]]]:
+    """How many columns and groups a player has on each of some boards [N], and what `Ranges` says of them."""
+    columns, theirs = _columns(mine), _columns(other)
+    boards, board = len(mine.first) - 1, columns.board
+    places = np.full((boards, 1 + max(mine.hand.max(initial=0), other.hand.max(initial=0))), -1)
+    places[other.board, other.hand] = other.column
     two = (columns.card != NO_CARD).all(axis=1)  # hands of two cards
-    same = np.where(two, places[columns.hand], others)
-    order = np.argsort(columns.strength, kind="stable")
-    strengths, sizes = np.unique(columns.strength, return_counts=True)
-    theirs = np.sort(other.strength)
-    group = [np.cumsum(sizes), np.searchsorted(theirs, strengths, "left"), np.searchsorted(theirs, strengths, "right")]
-    return {
+    same = np.where(two, places[board, columns.hand], -1)
+    same = np.where(same >= 0, same, np.diff(theirs.first)[board])
+    # Strengths of boards that follow each other, in one order.
+    apart = 1 + max(mine.strength.max(initial=0), other.strength.max(initial=0))
+    order = np.argsort(board * apart + columns.strength, kind="stable")
+    strengths, ends = np.unique(board * apart + columns.strength, return_counts=True)
+    held, at = np.sort(other.board * apart + other.strength), strengths // apart
+    group = [np.cumsum(ends) - columns.first[at]]
+    group += [np.searchsorted(held, strengths, side) - other.first[at] for side in ("left", "right")]
+    return (np.diff(columns.first), np.bincount(at, minlength=boards)), {
         "hand": columns.hand.astype(np.int32),
         "bucket": columns.bucket.astype(np.int32),
-        "place": order.astype(np.int32),
+        "place": (order - columns.first[board]).astype(np.int32),
         "card": columns.card[order].astype(np.uint16),
         "same": same[order].astype(np.int32),
         "group": np.stack(group, axis=1).astype(np.int32),
@@ -186,8 +212,8 @@ def _entries(mine: _List, other: _List) -> dict[str, npt.NDArray[Any]]:
 
 
 def _every(mine: _List, place: npt.NDArray[Any] | None) -> dict[str, npt.NDArray[Any]]:
-    """What `EveryHand` says of a player's hands on a board; only what `Ranges` does not, if these are its places."""
-    order = np.argsort(mine.strength, kind="stable") if place is None else place
+    """What `EveryHand` says of a player's hands on boards; only what `Ranges` does not, if those are its places."""
+    order = np.lexsort((mine.strength, mine.board)) if place is None else place + mine.first[mine.board]
     found = {"ranked": mine.hand[order].astype(np.int32), "column": mine.column.astype(np.int32)}
     if place is None:
         found["hand"], found["place"] = mine.hand.astype(np.int32), mine.column[order].astype(np.int32)
