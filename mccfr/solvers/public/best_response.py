@@ -68,7 +68,11 @@ class Walk:
         own = [np.require(table, dtype, ["C", "W"]) for table in tables]
         self._public, nothing = public, no_tables(dtype)
         self._views = tuple(
-            Views(*(nothing if some is None else street_tables(some, player) for some in (noted, own, choices)))
+            Views(
+                nothing if noted is None else street_tables(noted, player),
+                street_tables(own, player),
+                nothing if choices is None else street_tables(choices, player),
+            )
             for player in range(2)
         )
         values = 2 if follow and choices is None else 1
