@@ -29,7 +29,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, sum_weight, second_word(rng))"
+_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, sum_weight, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[place]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -65,7 +65,7 @@ def wrong_external() -> ModuleType:
             "nodes += node.leaves_touched\n"
             f"                    if limits[3] == {AT_OWN_NODES}:\n"
             "                        added = sums[block] + node.slot\n"
-            f"                        {_ADDITION}\n",
+            f"                        {_ADDITION.replace('word', 'second_word(rng)')}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
         ("endings, weight)", "endings, weight * reach[place])"),

@@ -47,7 +47,7 @@ def test_a_processor_named_too_late_is_refused():
 def test_the_c_program_is_made_for_the_processor_that_is_named(tmp_path):
     source = tmp_path / "shown.c"
     source.write_text('#include <stdio.h>\n#ifndef __haswell__\n#error other\n#endif\nint main(){puts("made");}\n')
-    program = bench_vector.compiled(source, tmp_path, "float32", "haswell")
+    program = bench_vector.c_program(source, tmp_path, "float32", "haswell")
     assert subprocess.run([program], check=True, capture_output=True, text=True).stdout == "made\n"
     for march, said in (("nonsense", "nonsense"), ("znver2", "other")):
-        refused(f"-march={march} .* status 1: .*{said}", bench_vector.compiled, source, tmp_path, "float32", march)
+        refused(f"-march={march} .* status 1: .*{said}", bench_vector.c_program, source, tmp_path, "float32", march)

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import rich_click as click
 from bench_pairs import half_width
+from bench_processor import compiled, machine, make_kernels_for, march_option
 
 from abstraction.kernels.jit import njit
 from mccfr.cards.deals import Deals, new_deals
@@ -215,13 +216,6 @@ def ours(sampling: str, buckets: int, seconds: float, processes: int) -> Rates:
     return Rates(nodes, iterations, rows, float(total[PROCESSOR]) / 1e9 / took / processes)
 
 
-def compiled(source: Path, directory: Path) -> Path:
-    """The C program, compiled into `directory`."""
-    program = directory / "yardstick"
-    subprocess.run(["gcc", "-O3", "-march=native", str(source), "-o", str(program)], check=True)
-    return program
-
-
 def theirs(program: Path, sampling: str, buckets: int, seconds: float, processes: int) -> float:
     """Nodes per second of processor time of the C program on the same tree, all processes together."""
     options = {"tree": "M", "buckets": buckets, "seconds": seconds, "processes": processes, "sampling": sampling}
@@ -322,6 +316,7 @@ def _sentence(found: dict[str, Any]) -> str:
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="On the same tables.")
 @click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
 @click.option("--seconds", default=3.0, show_default=True, help="Length of each measurement.")
+@march_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def kernel(
     yardstick: Path | None,
@@ -330,11 +325,18 @@ def kernel(
     processes: int,
     rounds: int,
     seconds: float,
+    march: str,
     as_json: bool,
 ) -> None:
     """Nodes per second of the kernels on the tree of menu M, in alternation with a C program on the same tree."""
     with tempfile.TemporaryDirectory() as directory:
-        program = None if yardstick is None else compiled(yardstick, Path(directory))
+        try:
+            make_kernels_for(march)
+            program = yardstick and compiled(yardstick, Path(directory) / "yardstick", (f"-march={march}",))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        if not as_json:
+            click.echo(f"{machine()}; both for {march}")
         for count in buckets:
             found = measure(program, sampling, count, seconds, processes, rounds)
             click.echo(json.dumps(found) if as_json else _sentence(found))

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import rich_click as click
 from bench_pairs import half_width
+from bench_processor import compiled, machine, make_kernels_for, march_option
 
 from abstraction.kernels.jit import njit
 from mccfr.config.games import HoldemSubgame
@@ -82,8 +83,6 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
 
 # --- the C program ---
 
-NATIVE = "native"
-"""The name of the processor that this is."""
 C_NAMES = {
     **{"cfr": "CFR", "cfr+": "CFR+", "lcfr": "LCFR", "lcfr+": "LCFR+", "lcfr+quadratic": "LCFR+g2"},
     **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
@@ -92,33 +91,15 @@ C_NAMES = {
 """Our variants by the C program's names."""
 
 
-def compiler(march: str) -> tuple[str, ...]:
-    """What makes the C program, for a processor by gcc's name."""
-    return "gcc", "-O3", f"-march={march}", "-mprefer-vector-width=512", "-ffast-math"
+def c_options(march: str) -> tuple[str, ...]:
+    """What gcc is told, for a processor by its name there."""
+    return f"-march={march}", "-mprefer-vector-width=512", "-ffast-math"
 
 
-def make_kernels_for(march: str) -> None:
-    """Have kernels made for a processor by LLVM's name, in this process and those it starts; `native`: as in any run.
-
-    ValueError once numba has been imported, which reads the name then.
-    """
-    if march == NATIVE:
-        return
-    if "numba" in sys.modules:
-        raise ValueError(f"--march {march} comes too late: numba has been imported and makes code for this processor")
-    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as shipped
-
-
-def compiled(source: Path, directory: Path, dtype: str, march: str) -> Path:
+def c_program(source: Path, directory: Path, dtype: str, march: str) -> Path:
     """The C program for a dtype and a processor, compiled into `directory`; ValueError where gcc does not know it."""
-    program = directory / f"yardstick-{dtype}"
     real = {"float32": "float", "float64": "double"}[dtype]
-    command = [*compiler(march), f"-DREAL={real}", str(source), "-o", str(program), "-lm"]
-    made = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
-    if made.returncode:
-        told = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
-        raise ValueError(f"{' '.join(command[:-4])} ended with status {made.returncode}: {' '.join(told[:1])}")
-    return program
+    return compiled(source, directory / f"yardstick-{dtype}", (*c_options(march), f"-DREAL={real}"))
 
 
 def theirs(program: Path, file: Path, name: str, iterations: int) -> float:
@@ -144,16 +125,6 @@ def against(
     ratios = [one / c for one, c in zip(ours, other, strict=True)]
     ratio = {"median": median(ratios), "half_width": half_width(ratios), "pairs": rounds}
     return {"dtype": dtype, "processor_seconds": median(ours), "yardstick_seconds": median(other), "ratio": ratio}
-
-
-def machine() -> str:
-    """The processor, its vectors, and whether huge pages are given, as text."""
-    told = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
-    told = {key.strip(): value.strip() for key, value in told.items()}
-    vectors = [flag for flag in ("avx2", "avx512f") if flag in told.get("flags", "").split()]
-    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    huge = pages.read_text().strip() if pages.exists() else "unknown"
-    return f"{told.get('model name', 'unknown processor')} ({', '.join(vectors) or 'no AVX2'}), huge pages: {huge}"
 
 
 # --- iterations ---
@@ -286,12 +257,7 @@ def compiled_alone(kind: str) -> str:
     "--compile", "with_compiling", is_flag=True, help="Also time the compilation of the kernels, cache empty."
 )
 @click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="A C program; needs gcc.")
-@click.option(
-    "--march",
-    default=NATIVE,
-    show_default=True,
-    help="Processor that code is made for on both sides, as gcc and LLVM call it: haswell has AVX2 and no AVX-512.",
-)
+@march_option
 @click.option("--assembly", is_flag=True, help="Print the machine code of the training kernel (float32) and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def vector(
@@ -344,11 +310,11 @@ def _beside(
     if name not in C_NAMES or rounds < 2:
         raise click.UsageError(f"--yardstick takes two --rounds at least, and one of {', '.join(C_NAMES)}")
     if not as_json:
-        click.echo(f"{machine()}; one thread; both for {march}; C: {' '.join(compiler(march))}")
+        click.echo(f"{machine()}; one thread; both for {march}; C: gcc -O3 {' '.join(c_options(march))}")
     with tempfile.TemporaryDirectory() as directory:
         for dtype in dtypes:
             try:
-                program = compiled(source, Path(directory), dtype, march)
+                program = c_program(source, Path(directory), dtype, march)
             except ValueError as error:
                 raise click.UsageError(str(error)) from None
             for file in files:

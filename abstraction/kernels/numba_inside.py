@@ -8,6 +8,7 @@ from elsewhere, for all that LLVM knows, and so takes every word of every array 
 is internal, only what it reads (an iteration on ranges of 46 hands takes 0.75 of the time).
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +25,29 @@ def processor_features() -> str:
     """
     features: str = import_module("numba.core.codegen").get_host_cpu_features()
     return f"{features},-prefer-256-bit" if "+avx512f" in features else features
+
+
+_STORE = """
+declare void @llvm.masked.store.v8f32.p0(<8 x float>, ptr, i32, <8 x i1>)
+define void @store(<8 x float> %row, ptr %place, <8 x i1> %mask) {
+  call void @llvm.masked.store.v8f32.p0(<8 x float> %row, ptr %place, i32 4, <8 x i1> %mask)
+  ret void
+}
+"""
+
+
+@cache
+def stores_masked_vectors() -> bool:
+    """Whether the processor that code is made for has registers of masks, as AVX-512 has.
+
+    Without them a masked store takes AMD's processors many steps (3.8 ns for 0.5 on Zen 4), and others a branch a lane.
+    """
+    config, binding = import_module("numba").config, import_module("llvmlite.binding")
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    cpu = config.CPU_NAME or binding.get_host_cpu_name()
+    machine = binding.Target.from_default_triple().create_target_machine(cpu=cpu, features=config.CPU_FEATURES or "")
+    return "{%k" in machine.emit_assembly(binding.parse_assembly(_STORE))
 
 
 class Nowhere:

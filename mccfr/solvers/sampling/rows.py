@@ -9,6 +9,7 @@ machine's vector instructions, and to plain code where it has none.
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, types
+from abstraction.kernels.numba_inside import stores_masked_vectors
 from mccfr.rounding import emit_added, emit_bits, halves
 
 LANES = 8
@@ -56,8 +57,29 @@ def _load(builder, place, mask):
     return _masked(builder, "load", vector, [place, _I32(_ALIGNED), mask, nothing])
 
 
-def _store(builder, vector, place, mask):
-    """Store the masked lanes at an address."""
+def _store(builder, vector, place, mask, actions=None):
+    """Store the masked lanes at an address: where `actions` is given they are the lanes of a row's actions."""
+    if actions is None or stores_masked_vectors() or isinstance(vector.type.element, ir.DoubleType):
+        _store_masked(builder, vector, place, mask)
+        return
+    # Rows of two to four are stored as their first and their last two lanes.
+    beyond = builder.sub(_int32(builder, actions), _I32(2))
+    with builder.if_else(builder.icmp_unsigned("<", beyond, _I32(3))) as (few, many):
+        with few:
+            word = ir.IntType(64)
+            pairs = builder.bitcast(vector, ir.VectorType(word, LANES // 2))
+            first, last = (builder.extract_element(pairs, _I32(i)) for i in (0, 1))
+            middle = builder.or_(builder.lshr(first, word(32)), builder.shl(last, word(32)))
+            last = builder.select(builder.icmp_unsigned("==", beyond, _I32(1)), middle, last)
+            last = builder.select(builder.icmp_unsigned("==", beyond, _I32(0)), first, last)
+            for start, two in ((_I32(0), first), (beyond, last)):
+                target = builder.bitcast(builder.gep(place, [start]), word.as_pointer())
+                builder.store(two, target, align=_ALIGNED)
+        with many:
+            _store_masked(builder, vector, place, mask)
+
+
+def _store_masked(builder, vector, place, mask):
     place = builder.bitcast(place, vector.type.as_pointer())
     _masked(builder, "store", ir.VoidType(), [vector, place, _I32(_ALIGNED), mask])
 
@@ -67,11 +89,11 @@ def _shuffled(builder, vector, lanes):
     return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(_I32, LANES), lanes))
 
 
-def _total(builder, vector):
-    """Sum of the lanes in the order ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+def _totals(builder, vector):
+    """The sum of the lanes, in each of them, in the order ((0+4)+(2+6)) + ((1+5)+(3+7)) or one of the same bits."""
     for half in (4, 2, 1):
-        vector = builder.fadd(vector, _shuffled(builder, vector, [(i + half) % LANES for i in range(LANES)]))
-    return builder.extract_element(vector, _I32(0))
+        vector = builder.fadd(vector, _shuffled(builder, vector, [i ^ half for i in range(LANES)]))
+    return vector
 
 
 def _prefix_sums(builder, vector):
@@ -84,29 +106,35 @@ def _prefix_sums(builder, vector):
 
 def _strategy(builder, row, mask, actions):
     """Regret matching of a loaded row, 0 in the lanes beyond its actions."""
-    element = row.type.element
     zero = ir.Constant(row.type, [0.0] * LANES)
     positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
-    total = _total(builder, positive)
-    some = builder.fcmp_ordered(">", total, element(0.0))
+    totals = _totals(builder, positive)
+    some = builder.fcmp_ordered(">", totals, zero)
     # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
     ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
-    divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions), element))
-    return builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
+    divisors = builder.select(some, totals, _counts(builder, actions, row.type.element))
+    return builder.fdiv(builder.select(some, positive, ones), divisors)
+
+
+def _counts(builder, actions, element):
+    """The number of actions in each lane, as floating-point numbers."""
+    return builder.sitofp(_splat(builder, _int32(builder, actions)), ir.VectorType(element, LANES))
 
 
 def _drawn(builder, row, mask, actions, u, even):
-    """The action (i64) that `choose_row` draws from a loaded row; u in its dtype."""
+    """The action (i64) drawn from a loaded row by u, in its dtype, without branches: no draw can be predicted."""
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
     is_positive = builder.fcmp_ordered(">", row, zero)
     sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
     positive = builder.bitcast(is_positive, bits)
+    totals = _shuffled(builder, sums, [LANES - 1] * LANES)
+    asked = _splat(builder, builder.sext(even, _I32))
+    asked = builder.icmp_signed("<", asked, ir.Constant(asked.type, [0] * LANES))
+    evens = builder.or_(asked, builder.fcmp_unordered("<=", totals, zero))  # vectors: no way through bits
     even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
-    evens = _splat(builder, even)
     ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
-    count = _splat(builder, builder.sitofp(_int32(builder, actions), element))
-    total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
+    total = builder.select(evens, _counts(builder, actions, element), totals)
     limit = builder.fmul(_splat(builder, u), total)
     above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
     possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
@@ -139,36 +167,22 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
 
 @intrinsic
-def choose_row(typing_context, weights, start, actions, u, even):
-    """Action drawn by u in [0, 1) from the positive parts of a row; with `even` (a boolean) every action alike.
+def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, place):
+    """`regret_matching_row` into sigma[place : place+8], and the action drawn by u in [0, 1) from the positive parts;
+    with `even` (a boolean) every action alike.
 
-    As `mccfr.solvers.regret.choose`.  Free of branches: what is drawn cannot be predicted.
+    As `mccfr.solvers.regret.choose`.
     """
 
     def codegen(context, builder, signature, arguments):
-        weights_, start_, actions_, u_, even_ = arguments
-        mask = _lane_mask(builder, actions_)
-        row = _load(builder, _pointer(context, builder, signature.args[0], weights_, start_), mask)
-        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
-        return _drawn(builder, row, mask, actions_, number, even_)
-
-    return types.int64(weights, types.int64, actions, u, types.boolean), codegen
-
-
-@intrinsic
-def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma):
-    """`regret_matching_row` into sigma[0 : 8] and `choose_row` at once; returns the action."""
-
-    def codegen(context, builder, signature, arguments):
-        regret_, start_, actions_, u_, even_, sigma_ = arguments
+        regret_, start_, actions_, u_, even_, sigma_, place_ = arguments
         mask = _lane_mask(builder, actions_)
         row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
         number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
-        first = ir.IntType(64)(0)
-        _put(context, builder, signature.args[5], sigma_, first, _strategy(builder, row, mask, actions_))
+        _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
         return _drawn(builder, row, mask, actions_, number, even_)
 
-    return types.int64(regret, types.int64, actions, u, types.boolean, sigma), codegen
+    return types.int64(regret, types.int64, actions, u, types.boolean, sigma, types.int64), codegen
 
 
 def _in_element(builder, vector, element):
@@ -196,7 +210,7 @@ def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
             found = emit_added(builder, row, addend, bits)
         else:
             found = builder.fadd(row, addend)
-        _store(builder, found, target, mask)
+        _store(builder, found, target, mask, actions_)
         return context.get_dummy_value()
 
     return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
@@ -234,8 +248,8 @@ def _gains(context, builder, signature, arguments, mask):
     if isinstance(signature.args[6], types.BaseTuple):
         explored = builder.fcmp_ordered("ord", values, values)
         products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
-    total = _total(builder, products)
-    return total, builder.fsub(values, _splat(builder, total)), explored
+    totals = _totals(builder, products)
+    return builder.extract_element(totals, _I32(0)), builder.fsub(values, totals), explored
 
 
 def _update(context, builder, signature, arguments):
@@ -252,7 +266,7 @@ def _update(context, builder, signature, arguments):
     row = builder.fadd(_load(builder, place, mask), change)
     if explored is not None:
         row, mask = builder.select(builder.fcmp_ordered("<", row, floor), floor, row), builder.and_(mask, explored)
-    _store(builder, row, place, mask)
+    _store(builder, row, place, mask, actions_ if explored is None else None)
     return total
 
 
@@ -306,7 +320,7 @@ def update_sampled_row(typing_context, regret, start, actions, action, values, w
         gains = builder.fsub(builder.select(taken, worth, zero), here)
         factor = _splat(builder, context.cast(builder, weight_, weight, dtype))
         place = _pointer(context, builder, regret, regret_, start_)
-        _store(builder, builder.fadd(_load(builder, place, mask), builder.fmul(gains, factor)), place, mask)
+        _store(builder, builder.fadd(_load(builder, place, mask), builder.fmul(gains, factor)), place, mask, actions_)
         return context.get_dummy_value()
 
     return types.void(regret, types.int64, actions, action, values, weight), codegen

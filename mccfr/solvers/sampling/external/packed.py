@@ -29,7 +29,14 @@ from abstraction.kernels.jit import nogil_njit
 from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.rng import second_word, uniform
 from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
-from mccfr.solvers.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_explored_row, update_row
+from mccfr.solvers.sampling.rows import (
+    LANES,
+    add_row,
+    match_and_choose_row,
+    regret_matching_row,
+    update_explored_row,
+    update_row,
+)
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -131,11 +138,11 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     owned += _ONE
                     values += stop - first
                 else:
-                    regret_matching_row(regret, row, actions, sigma, mine)
+                    word, goes = second_word(rng), np.uint64(slot[place])
+                    action = match_and_choose_row(regret, row, actions, uniform(rng), False, sigma, mine)
                     if sums[block] >= 0:
                         added = sums[block] + node.slot
-                        add_row(strategy_sum, added, actions, sigma, mine, sum_weight, second_word(rng))
-                    action, goes = choose_row(regret, row, actions, uniform(rng), False), np.uint64(slot[place])
+                        add_row(strategy_sum, added, actions, sigma, mine, sum_weight, word)
                     first = np.uint64(node.first + action - endings)
                     stop = first + _ONE
                     if action < endings:  # the hand ends here

@@ -97,7 +97,7 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
         place = places[i]
         node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
         uniform, even = uniform_like(sigma, drawn), explores(drawn, share)
-        action = match_and_choose_row(regret, row, node.actions, uniform, even, sigma)
+        action = match_and_choose_row(regret, row, node.actions, uniform, even, sigma, 0)
         taken = np.float64(sigma[np.uint64(action)])
         step = steps[np.uint64(logged + j)]
         step.row, step.taken, step.path, step.action, step.actions = row, taken, i, action, node.actions
@@ -122,7 +122,7 @@ def _opponents_decisions(tree, tables, others, level, kept, paths, sum_weight):
         place = places[i]
         node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
         actions, sums = node.actions, row + to_sum[np.uint64(node.block)]
-        action = match_and_choose_row(regret, row, actions, uniform_like(sigma, drawn), False, sigma)
+        action = match_and_choose_row(regret, row, actions, uniform_like(sigma, drawn), False, sigma, 0)
         if sums >= 0:
             share, word = sum_weight / place.probability, random_at(~place.word, level)
             add_row(strategy_sum, sums, actions, sigma, 0, share, word)

@@ -1,11 +1,13 @@
 """Rows as vectors: the same bits as their scalar twins, no cell beyond the row touched; random words of paths."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abstraction.kernels.jit import njit
+from abstraction.kernels.jit import intrinsic, njit, types
 from mccfr.rng import random_at
 from mccfr.solvers import regret as scalar
 from mccfr.solvers.sampling import rows
@@ -18,13 +20,32 @@ def vector_matching(regret, start, actions, sigma, place):
 
 
 @njit
+def vector_both(regret, start, actions, u, even, sigma, place):
+    return rows.match_and_choose_row(regret, start, actions, u, even, sigma, place)
+
+
 def vector_choice(weights, start, actions, u, even):
-    return rows.choose_row(weights, start, actions, u, even)
+    return vector_both(weights, start, actions, u, even, np.zeros(8, weights.dtype), 0)
+
+
+@intrinsic
+def add_one_by_ends(typing_context, cells, start, actions):
+    """Add 1 to a row, stored as where the processor has no masks."""
+
+    def codegen(context, builder, signature, arguments):
+        cells_, start_, actions_ = arguments
+        mask, place = rows._lane_mask(builder, actions_), rows._pointer(context, builder, cells, cells_, start_)
+        row = rows._load(builder, place, mask)
+        with mock.patch.object(rows, "stores_masked_vectors", bool):
+            rows._store(builder, builder.fadd(row, row.type([1.0] * rows.LANES)), place, mask, actions_)
+        return context.get_dummy_value()
+
+    return types.void(cells, types.int64, actions), codegen
 
 
 @njit
-def vector_both(regret, start, actions, u, even, sigma):
-    return rows.match_and_choose_row(regret, start, actions, u, even, sigma)
+def vector_add_one_by_ends(cells, start, actions):
+    add_one_by_ends(cells, start, actions)
 
 
 @njit
@@ -100,9 +121,9 @@ def test_choice(values, u, even, dtype):
 @given(rows_of_numbers, draws, st.booleans(), dtypes)
 def test_strategy_and_choice_at_once(values, u, even, dtype):
     table, actions = framed(values, dtype), len(values)
-    sigma, expected = (np.full(9, 7.0, dtype) for _ in range(2))
-    assert vector_both(table, 1, actions, u, even, sigma) == vector_choice(table, 1, actions, u, even)
-    vector_matching(table, 1, actions, expected, 0)
+    sigma, expected = (np.full(10, 7.0, dtype) for _ in range(2))
+    assert vector_both(table, 1, actions, u, even, sigma, 1) == scalar.choose(table, 1, actions, u, even)
+    vector_matching(table, 1, actions, expected, 1)
     assert_same(sigma, expected)
 
 
@@ -112,6 +133,15 @@ def test_choice_is_in_proportion(dtype):
     for even, expected in ((False, [0, 0.2, 0, 0.3, 0, 0.1, 0, 0.4]), (True, [0.125] * 8)):
         chosen = [vector_choice(weights, 0, 8, u, even) for u in draws]
         np.testing.assert_array_equal(np.bincount(chosen, minlength=8) / 1000, expected)
+
+
+@pytest.mark.parametrize("actions", range(1, 9))
+def test_a_row_is_stored_by_its_ends_and_no_cell_beyond(actions):
+    cells = framed(range(actions), np.float32)
+    expected = cells.copy()
+    expected[1 : 1 + actions] += 1
+    vector_add_one_by_ends(cells, 1, actions)
+    assert_same(cells, expected)
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,0 +1,52 @@
+"""Which processor code is made for on both sides of a comparison, and what processor this is."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import rich_click as click
+
+NATIVE = "native"
+"""The name of the processor that this is."""
+
+march_option = click.option(
+    "--march",
+    default=NATIVE,
+    show_default=True,
+    help="Processor that code is made for on both sides, as gcc and LLVM call it: haswell has AVX2 and no AVX-512.",
+)
+
+
+def make_kernels_for(march: str) -> None:
+    """Have kernels made for a processor by LLVM's name, in this process and those it starts; `native`: as in any run.
+
+    ValueError once numba has been imported, which reads the name then.
+    """
+    if march == NATIVE:
+        return
+    if "numba" in sys.modules:
+        raise ValueError(f"--march {march} comes too late: numba has been imported and makes code for this processor")
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as shipped
+
+
+def compiled(source: Path, program: Path, options: Sequence[str]) -> Path:
+    """A C program, compiled by gcc with these options; ValueError with its first error where it cannot be."""
+    made = subprocess.run(
+        ["gcc", "-O3", *options, str(source), "-o", str(program), "-lm"], check=False, stderr=subprocess.PIPE, text=True
+    )
+    if made.returncode:
+        told = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
+        raise ValueError(f"gcc -O3 {' '.join(options)} ended with status {made.returncode}: {' '.join(told[:1])}")
+    return program
+
+
+def machine() -> str:
+    """The processor, its vectors, and whether huge pages are given, as text."""
+    told = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    told = {key.strip(): value.strip() for key, value in told.items()}
+    vectors = [flag for flag in ("avx2", "avx512f") if flag in told.get("flags", "").split()]
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = pages.read_text().strip() if pages.exists() else "unknown"
+    return f"{told.get('model name', 'unknown processor')} ({', '.join(vectors) or 'no AVX2'}), huge pages: {huge}"
