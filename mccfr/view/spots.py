@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,14 +64,15 @@ class Spots:
     Everything is made when it is asked for, and nothing changes, so several threads may ask.
     """
 
-    def __init__(self, source: Behaviour, title: str, facts: list[str] | None = None) -> None:
+    def __init__(self, source: Behaviour, title: str, facts: list[str] | None = None, path: Path | None = None) -> None:
         """
         title  the strategy's name
         facts  a few words each, for the head of the page
+        path   where others find it, by this alone
 
         Raises `ValueError` for a game that deals no cards beside its tree.
         """
-        self._source, self._game, self.title = source, source.game, title
+        self._source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
         self._ranges = RangesOfLine(source)
         self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
