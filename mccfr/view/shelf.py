@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
+from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.desk import Desk
 from mccfr.view.playing import Playing
@@ -100,7 +102,9 @@ def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | 
     source = open_source(Reference(target, checkpoint, abstraction), check=False, code=NAMED_CODE)
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if checkpoint is None and abstraction is None else None
-    return Spots(source, target.resolve().name, details(source.game, origin), path)
+    config = game_config(target)
+    stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
+    return Spots(source, target.resolve().name, details(source.game, origin), path, stack)
 
 
 def open_shelf(

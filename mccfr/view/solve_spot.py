@@ -89,7 +89,8 @@ def main() -> None:
     try:
         solve_spot(asked, tell)
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
-        tell({"problem": " ".join(str(error).split()) or "memory is full"})
+        sentence = " ".join(str(error).split()).removesuffix("; or use --force")
+        tell({"problem": sentence or "memory is full"})
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ const Typed = (() => {
         there.ranges.forEach((one, player) => { field(Object.keys(SIDES)[player]).value = one.text; });
         field("pot").value = there.pot_chips;
         field("stack").value = there.behind_chips ? there.behind_chips[0] : "";
-        byId("spot-from").textContent = "After " + line + " of " + game.strategies[of] + ", by its own bets unless others are given.";
+        byId("spot-from").textContent = "After " + line + " of " + game.title + ", by its own bets unless others are given.";
       } catch (error) { line = ""; problem(error.message); }
     }
     drawBoard();

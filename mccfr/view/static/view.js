@@ -617,7 +617,7 @@ const View = (() => {
 
   /* A line that begins a street as a spot; a typed spot with its fields again, and what is played there locked. */
   function drawTyped() {
-    const begins = game.any_bet && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
+    const begins = game.square && spot.behind_chips && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
     byId("as-spot").hidden = !begins;
     byId("again").hidden = byId("locking").hidden = !game.asked;
     byId("lock-what").value = spot.frequencies ? spot.actions.map((one, action) =>
