@@ -10,9 +10,13 @@ from mccfr.view.connections import LIMITS
 from mccfr.view.server import ViewServer
 
 
-@contextmanager
 def serving(*spots, limits=LIMITS):
-    with ViewServer(Shelf([(one.title, lambda one=one: one) for one in spots]), 0, limits) as served:
+    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots]), limits)
+
+
+@contextmanager
+def served_shelf(shelf, limits=LIMITS):
+    with ViewServer(shelf, 0, limits) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -20,6 +24,7 @@ def serving(*spots, limits=LIMITS):
         finally:
             served.shutdown()
             thread.join()
+            shelf.desk.close()
 
 
 def ask(served, path, method="GET", host=None, body=None, **headers):

@@ -12,7 +12,7 @@ from mccfr.cli.progress import reporter
 
 
 @click.command("view")
-@click.argument("target", metavar="POLICY-or-RUN", type=path_type)
+@click.argument("target", metavar="POLICY-or-RUN", type=path_type, required=False)
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: a free one.")
 @click.option("--no-browser", is_flag=True, help="Open no browser, only say the address.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of a run; default: the newest.")
@@ -23,25 +23,26 @@ from mccfr.cli.progress import reporter
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Of the run in --against; default: the newest.")
 @click.option("--against-abstraction", type=path_type, help="Where the abstraction of the run in --against lies.")
-def view(target: Path, port: int, no_browser: bool, **options: Any) -> None:
+def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> None:
     """Look at a policy or a run in a browser, and play against it: ranges, lines, boards, equities, values. Ctrl-C
     stops.
 
-    The page is served to this machine alone, and loads nothing from elsewhere.
+    Spots can be typed there and solved; without POLICY-or-RUN these alone. The page is served to this machine alone,
+    and loads nothing from elsewhere.
 
     Example: mccfr view hunl-quick-policy
     """
     from mccfr.view import open_shelf, serve
 
     def ready(url: str) -> None:
-        click.echo(f"mccfr: {target} at {url} - Ctrl-C stops", err=True)
+        click.echo(f"mccfr: {target or 'spots'} at {url} - Ctrl-C stops", err=True)
         if not no_browser and _has_screen():
             import webbrowser  # asks the system for browsers
 
             webbrowser.open(url)
 
     with reporter() as report:
-        report.phase(f"reading {target}")
+        report.phase(f"reading {target or 'nothing'}")
         shelf = open_shelf(target, **options)
     serve(shelf, port, ready=ready)
 

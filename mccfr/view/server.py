@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from mccfr.view.connections import LIMITS, BoundedHandler, BoundedServer, Limits, RefusedError
+from mccfr.view.desk import FIELDS
 from mccfr.view.shelf import Shelf, Shown
 from mccfr.view.solving import BusyError
 
@@ -30,7 +31,9 @@ ADDRESS = "127.0.0.1"
 PORT = 8765
 MOST_TEXT = 2_000
 """Characters of a line or board."""
-MOST_BODY = 8_192
+MOST_RANGE = 20_000
+"""Characters of a range or of locks."""
+MOST_BODY = 65_536
 """Bytes of what a page sends."""
 _MOST_SENTENCE = 500  # characters: what is wrong may be told with all that was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
@@ -41,6 +44,7 @@ _FILES = {
     "strategy.js": ("mccfr.report", _SCRIPT),
     "view.js": ("mccfr.view", _SCRIPT),
     "play.js": ("mccfr.view", _SCRIPT),
+    "typed.js": ("mccfr.view", _SCRIPT),
 }
 """Of each file, the package whose `static` holds it, and its type."""
 _Known = Mapping[str, type]
@@ -126,7 +130,10 @@ class _Handler(BoundedHandler):
         try:
             given = read({"of": int, **known})
             shelf, of = self.server.shelf, given.pop("of", 0)
-            found = does(shelf.shown(of), **given) | _shelved(shelf, of, does)
+            if self.path.partition("?")[0].startswith("/api/spots"):
+                found = does(shelf, of, **given)
+            else:
+                found = does(shelf.shown(of), **given) | (shelf.told(of) if does is _game else {})
         except BusyError as error:
             self.say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except ValueError as error:
@@ -179,20 +186,17 @@ def _fields(body: bytes, known: _Known) -> dict[str, Any]:
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """Parameters none of which is too long."""
     for name, value in given.items():
-        if isinstance(value, str) and len(value) > MOST_TEXT:
-            raise ValueError(f"{name} has {len(value):,} characters; at most {MOST_TEXT:,} are read")
+        most = MOST_RANGE if name in _LONG else MOST_TEXT
+        if isinstance(value, str) and len(value) > most:
+            raise ValueError(f"{name} has {len(value):,} characters; at most {most:,} are read")
     return given
-
-
-def _shelved(shelf: Shelf, of: int, does: Callable[..., Any]) -> dict[str, Any]:
-    """What the page learns of the other strategies when it asks for the game."""
-    return {"strategies": shelf.names, "of": of} if does is _game else {}
 
 
 def _game(shown: Shown) -> dict[str, Any]:
     return shown.spots.game()
 
 
+_LONG = ("oop", "ip", "range", "locks")
 _AT: _Known = {"line": str, "board": str}
 _GET: Mapping[str, _Asked] = {
     "/api/game": (_game, {}),
@@ -205,6 +209,7 @@ _GET: Mapping[str, _Asked] = {
     ),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
+    "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
 }
 _POST: Mapping[str, _Asked] = {
     "/api/solve": (
@@ -212,6 +217,15 @@ _POST: Mapping[str, _Asked] = {
         {**_AT, "method": str, "iterations": int},
     ),
     "/api/solve/stop": (lambda shown: shown.solving.stop(), {}),
+    "/api/spots/range": (
+        lambda shelf, _, **given: shelf.desk.range(**given),
+        dict.fromkeys(("range", "board", "classes", "weight"), str),
+    ),
+    "/api/spots/solve": (
+        lambda shelf, of, **given: shelf.solve_typed(of, **given),
+        dict.fromkeys((*FIELDS, "line"), str),
+    ),
+    "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
     "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int}),
     "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
     "/api/play/act": (
@@ -233,6 +247,7 @@ def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> No
     with ViewServer(shelf, port) as server, suppress(KeyboardInterrupt), _one_interrupt():
         ready(server.url)
         server.serve_forever()
+    shelf.desk.close()
 
 
 @contextmanager

@@ -2,13 +2,17 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
+from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
+from mccfr.view.desk import Desk
 from mccfr.view.playing import Playing
 from mccfr.view.solving import MOST_SOLVES, Solving
 from mccfr.view.spots import Spots
@@ -16,6 +20,8 @@ from mccfr.view.words import details
 from mccfr.view.worth import Worth
 from storage.checkpoint import list_checkpoints
 
+FIRST_TYPED = 1_000
+"""Number of the first spot that was typed in the page; those before are strategies that it was opened with."""
 _KEPT = 2  # strategies in memory beside the first: checkpoints of a run may be large
 
 
@@ -31,28 +37,58 @@ class Shelf:
     """Strategies for one game by number, opened when they are first asked for; several threads may ask."""
 
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]]) -> None:
-        """`books` are names and what opens them; the first is opened at once, and raises what that raises."""
+        """`books` are names and what opens them; the first is opened at once, and raises what that raises.
+
+        Without any only spots that are typed can be looked at.
+        """
         self.names = [name for name, _ in books]
         self._books, self._lock = books, threading.Lock()
         self._places = threading.Semaphore(MOST_SOLVES)
-        self._first = Shown(books[0][1](), self._places)
+        self._first = Shown(books[0][1](), self._places) if books else None
         self._others: OrderedDict[int, Shown] = OrderedDict()
+        self._typed: list[tuple[Path, Mapping[str, str]]] = []
+        self.desk = Desk(self._places, self._show)
 
     def shown(self, number: int) -> Shown:
         """A strategy; `ValueError` for a number of none, and for one whose game is not the first one's."""
-        if not 0 <= number < len(self.names):
-            raise ValueError(f"of = {number}: there are strategies 0 to {len(self.names) - 1}")
-        if number == 0:
+        typed = FIRST_TYPED <= number < FIRST_TYPED + len(self._typed)
+        if not (typed or 0 <= number < len(self.names)):
+            there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
+            raise ValueError(f"of = {number}: there are {there}")
+        if number == 0 and self._first is not None:
             return self._first
         with self._lock:
             if number not in self._others:
-                spots = self._books[number][1]()
-                check_same_game(self._first.spots.source.game, spots.source.game)
+                spots = open_spots(self._typed[number - FIRST_TYPED][0]) if typed else self._books[number][1]()
+                if self._first is not None and not typed:
+                    check_same_game(self._first.spots.source.game, spots.source.game)
                 self._others[number] = Shown(spots, self._places)
                 if len(self._others) > _KEPT:
                     self._others.popitem(last=False)
             self._others.move_to_end(number)
             return self._others[number]
+
+    def _show(self, run: Path, asked: Mapping[str, str]) -> int:
+        """Have a spot's run shown, anew where it is known; its number."""
+        with self._lock:
+            self._typed.append((run, asked))
+            return FIRST_TYPED + len(self._typed) - 1
+
+    def told(self, number: int) -> dict[str, Any]:
+        """What a page learns beside the game: `strategies` to compare, `of`, and of a typed spot how it was `asked`."""
+        if number < FIRST_TYPED:
+            return {"strategies": self.names, "of": number, "asked": None}
+        run, asked = self._typed[number - FIRST_TYPED]
+        return {"strategies": [run.name], "of": number, "asked": asked}
+
+    def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
+        """`Desk.start`, with `line` that of a strategy; `ValueError` for one that is no policy or newest checkpoint."""
+        if not line:
+            return self.desk.start(fields)
+        policy = self.shown(of).spots.path
+        if policy is None:
+            raise ValueError("only lines of a policy, or of a run's newest checkpoint, are solved as spots")
+        return self.desk.start(fields, policy, of, line)
 
 
 def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | None = None) -> Spots:
@@ -65,11 +101,14 @@ def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | 
     # look-ups check the pieces that they touch
     source = open_source(Reference(target, checkpoint, abstraction), check=False, code=NAMED_CODE)
     origin = getattr(source, "meta", {}).get("provenance", {})
-    return Spots(source, target.resolve().name, details(source.game, origin))
+    path = target if checkpoint is None and abstraction is None else None
+    config = game_config(target)
+    stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
+    return Spots(source, target.resolve().name, details(source.game, origin), path, stack)
 
 
 def open_shelf(
-    target: Path,
+    target: Path | None,
     checkpoint: int | None = None,
     abstraction: Path | None = None,
     *,
@@ -78,6 +117,8 @@ def open_shelf(
     against_abstraction: Path | None = None,
 ) -> Shelf:
     """A policy or a run's checkpoint, what it is compared with, and the run's other checkpoints, the newest first.
+
+    target  None: nothing, and spots are typed
 
     abstraction, against_abstraction  where a run's card abstraction lies, if it was moved
 
@@ -88,13 +129,16 @@ def open_shelf(
         named = "" if number is None else f", checkpoint {number}"
         return path.resolve().name + named, lambda: open_spots(path, number, where)
 
+    if target is None:
+        return Shelf([])
     books = [book(target, checkpoint, abstraction)]
     if against is not None:
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
         numbers = list_checkpoints(open_run(target, abstraction, NO_CODE).path(CHECKPOINTS))
         chosen = max(numbers, default=None) if checkpoint is None else checkpoint
-        books[0] = book(target, chosen, abstraction)
+        name, newest = book(target, chosen, abstraction)[0], book(target, checkpoint, abstraction)[1]
+        books[0] = name, newest
         books += [book(target, number, abstraction) for number in reversed(numbers) if number != chosen]
     found = Shelf(books)
     if against is not None:

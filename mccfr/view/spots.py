@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,18 +64,28 @@ class Spots:
     Everything is made when it is asked for, and nothing changes, so several threads may ask.
     """
 
-    def __init__(self, source: Behaviour, title: str, facts: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        source: Behaviour,
+        title: str,
+        facts: list[str] | None = None,
+        path: Path | None = None,
+        stack: float | None = None,
+    ) -> None:
         """
         title  the strategy's name
         facts  a few words each, for the head of the page
+        path   where others find it, by this alone
+        stack  chips of each player over the whole hand, where the game's betting does not know them
 
         Raises `ValueError` for a game that deals no cards beside its tree.
         """
-        self._source, self._game, self.title = source, source.game, title
+        self._source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
         self._ranges = RangesOfLine(source)
         self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
+        self._stack = stack if self._rules is None else self._rules.stack
         self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
         self._grid = make_grid(self._dealing.hand_cards, self._names)
         self._cells = GridCells(self._grid)
@@ -156,7 +167,7 @@ class Spots:
             "pot_chips": sum(state.put_in),
             "put_in_chips": list(state.put_in),
             "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
-            "behind_chips": None if self._rules is None else [self._rules.stack - chips for chips in state.put_in],
+            "behind_chips": None if self._stack is None else [self._stack - chips for chips in state.put_in],
             "path": [self.step(state, action, line) for line, state, action in found.acted],
             "readings": self._readings(found),
             "actions": [self._told(found, action) for action in actions],

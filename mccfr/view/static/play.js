@@ -14,11 +14,9 @@ const Play = (() => {
   const shown = () => !byId("play").hidden;
   /* Show the table or leave it; whether it is shown. */
   function show(wanted) {
-    if (!wanted) left = location.hash || "#line=";
+    if (!wanted && !/^#spot/.test(location.hash)) left = location.hash || "#line=";
     byId("play").hidden = !wanted;
-    byId("look").hidden = wanted;
     byId("tab-play").setAttribute("aria-selected", wanted);
-    byId("tab-look").setAttribute("aria-selected", !wanted);
     if (wanted) {
       document.title = "Play · " + page.game.title;
       if (table === null) say(() => page.ask("/api/play", {})).then(() => { if (table.hand === null) sit(); });
@@ -155,13 +153,17 @@ const Play = (() => {
   function begin(lent) {
     page = lent;
     byId("tab-play").addEventListener("click", () => { location.hash = "#play"; });
-    byId("tab-look").addEventListener("click", () => { if (shown()) location.hash = left; });
+    byId("tab-look").addEventListener("click", () => { if (byId("look").hidden) location.hash = left; });
     byId("play-next").addEventListener("click", next);
     byId("play-new").addEventListener("click", sit);
     byId("play-other").addEventListener("submit", bet);
-    byId("play-resolve-row").hidden = !page.game.any_bet;
-    byId("play-unit").textContent = page.game.unit;
     document.addEventListener("keydown", pressed);
   }
-  return { begin, show, shown };
+  /* Another strategy is shown: another table. */
+  function turn() {
+    table = null;
+    byId("play-resolve-row").hidden = !page.game.any_bet;
+    byId("play-unit").textContent = page.game.unit;
+  }
+  return { begin, show, shown, turn };
 })();

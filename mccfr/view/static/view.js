@@ -7,14 +7,20 @@ const View = (() => {
   const ALL = -1, SOLVED = "solved", NONE = "";
   const MIXED = 0.95;         // a hand mixes that does nothing more often
   const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
+  const SILENT = "The server does not answer: is mccfr view still running?";
   const NO_DRAW = "no draw";
   /* Kinds of hands, the best first, as the server names them. */
   const KINDS = { made: ["straight flush", "four of a kind", "full house", "flush", "straight", "set", "trips", "two pair",
     "pair", "high card"], draws: ["flush draw", "open-ended", "gutshot", NO_DRAW] };
+  const RANKS = [..."AKQJT98765432"];
+  const LABELS = RANKS.flatMap((row, down) => RANKS.map((column, across) =>
+    down === across ? row + row : down < across ? row + column + "s" : column + row + "o"));
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
   const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
   /* By cards on the board: how a spot may be solved again, the default first. */
   const METHODS = { 3: { unsafe: "to the river", "depth-limited": "the flop alone" }, 4: GADGETS, 5: GADGETS };
+  const lent = {};            // what the other scripts use
+  let base = 0;               // number of the strategy that is shown: 0, or that of a spot that was typed
   let game = null;            // what /api/game says
   let spot = null;            // the spot that is shown
   let equities = null;        // its equities, once they have come
@@ -47,7 +53,7 @@ const View = (() => {
   /* --- where we are --- */
 
   function place() {
-    const found = { line: "", board: "", beside: NONE };
+    const found = { line: "", board: "", beside: NONE, of: "0" };
     for (const part of location.hash.replace(/^#/, "").split("&")) {
       const cut = part.indexOf("=");
       if (cut < 0) continue;
@@ -59,7 +65,7 @@ const View = (() => {
   }
   function address(line, board) {
     return "#line=" + encodeURIComponent(line).replaceAll("%2F", "/") +
-      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "");
+      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "") + (base ? "&of=" + base : "");
   }
   /* Go to a line; `replaced` where the step is no place to come back to. */
   function go(line, board, replaced) {
@@ -75,10 +81,10 @@ const View = (() => {
     for (let earlier = street; cards.length < count && earlier > 0; earlier--) count = streetCards(earlier - 1);
     return cards.slice(0, count).join("");
   }
-  async function ask(path, query) { return answered(await fetch(path + "?" + new URLSearchParams(query))); }
+  async function ask(path, query) { return answered(await fetch(path + "?" + new URLSearchParams({ of: base, ...query }))); }
   async function send(path, body) {
     return answered(await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" },
-      body: JSON.stringify(body) }));
+      body: JSON.stringify({ of: base, ...body }) }));
   }
   async function answered(answer) {
     const found = await answer.json();
@@ -86,8 +92,20 @@ const View = (() => {
     return found;
   }
   async function load() {
-    const number = ++asked, { line, board, beside: wanted } = place(), at = { line, board };
-    if (Play.show(location.hash === "#play")) return;
+    const number = ++asked, { line, board, beside: wanted, of } = place(), at = { line, board };
+    const typed_ = Typed.show(location.hash), played = location.hash === "#play";
+    byId("look").hidden = typed_ || played;
+    byId("tab-look").setAttribute("aria-selected", !typed_ && !played);
+    if (!typed_ && (!game || (!played && Number(of) !== base))) {
+      try { await turn(Number(of)); } catch (error) {
+        if (error.message.includes("type a spot")) location.hash = "#spot";  // there is no strategy
+        byId("note").hidden = true;
+        problem(error instanceof TypeError ? SILENT : error.message);
+        return;
+      }
+      if (number !== asked) return;
+    }
+    if (Play.show(played) || typed_) return;
     if (wanted !== beside && beside !== SOLVED) beside = game.strategies[wanted] && wanted !== "0" ? wanted : NONE;
     if (board) {
       const given = split(board);
@@ -114,8 +132,19 @@ const View = (() => {
         spot = await ask("/api/spot", { line: "", board: "" });
         draw();
       }
-      problem(silent ? "The server does not answer: is mccfr view still running?" : error.message);
+      problem(silent ? SILENT : error.message);
     }
+  }
+  /* Show another strategy: what the page was opened with, or a spot that was typed. */
+  async function turn(number) {
+    game = await answered(await fetch("/api/game?of=" + number));
+    base = number;
+    byId("title").textContent = game.title;
+    byId("facts").textContent = [game.game, ...game.facts].join(" · ");
+    document.querySelector("main").classList.toggle("list", !game.square);
+    [cards, spot, solved, beside, chosen, shown] = [firstCards(), null, null, NONE, ALL, "strategy"];
+    lent.game = game;
+    Play.turn();
   }
   /* What comes later than the spot itself: what is beside it, equities, values where they are quick. */
   async function complete(at, number) {
@@ -586,6 +615,14 @@ const View = (() => {
 
   /* --- what is beside --- */
 
+  /* A line that begins a street as a spot; a typed spot with its fields again, and what is played there locked. */
+  function drawTyped() {
+    const begins = game.square && spot.behind_chips && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
+    byId("as-spot").hidden = !begins;
+    byId("again").hidden = byId("locking").hidden = !game.asked;
+    byId("lock-what").value = spot.frequencies ? spot.actions.map((one, action) =>
+      one.action + " " + Math.round(100 * spot.frequencies[action]) + "%").slice(0, -1).join("; ") : "";
+  }
   function drawBeside() {
     const choice = byId("beside"), names = game.strategies.map((name, number) => [String(number), name]).slice(1);
     if (solved && solved.result) names.push([SOLVED, "this spot, solved again"]);
@@ -662,6 +699,7 @@ const View = (() => {
     drawWorth();
     drawBeside();
     drawSolving();
+    drawTyped();
     document.title = (spot.line || "start") + (spot.board ? " " + spot.board : "") + " · " + game.title;
   }
 
@@ -701,8 +739,8 @@ const View = (() => {
     "Escape": closePicker,
   };
   function pressed(event) {
-    if (!spot || Play.shown() || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
+    if (!spot || Play.shown() || Typed.shown() || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
+    if (event.target.matches("input, select, textarea")) return;
     if (event.key.startsWith("Arrow") && byId("hands").contains(document.activeElement)) return;
     if (picking !== null && typeCard(event.key)) { event.preventDefault(); return; }
     const place = keysOf(spot.actions).indexOf(event.key);
@@ -734,12 +772,17 @@ const View = (() => {
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    try { game = await ask("/api/game", {}); } catch (error) { byId("note").hidden = true; problem(error.message); return; }
-    byId("title").textContent = game.title;
-    byId("facts").textContent = [game.game, ...game.facts].join(" · ");
-    document.querySelector("main").classList.toggle("list", !game.square);
-    cards = firstCards();
-    Play.begin({ ask, send, game, money, split });
+    Object.assign(lent, { ask, send, money, split, labels: LABELS });
+    byId("as-spot").addEventListener("click", () => {
+      location.hash = "#spot&" + new URLSearchParams({ line: spot.line, board: spot.board, of: base });
+    });
+    byId("again").addEventListener("click", () => { location.hash = "#spot&" + new URLSearchParams(game.asked); });
+    byId("locking").addEventListener("submit", (event) => {
+      event.preventDefault();
+      Typed.lock(game.asked, spot.line, byId("lock-what").value);
+    });
+    Play.begin(lent);
+    Typed.begin(lent);
     window.addEventListener("hashchange", load);
     document.addEventListener("keydown", pressed);
     await load();

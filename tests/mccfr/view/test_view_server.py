@@ -90,7 +90,7 @@ def test_nothing_but_get_and_post_is_known(holdem, method):
 def test_files_are_those_of_the_page_alone(holdem):
     for path, kind in (
         ("/", "text/html"),
-        *((f"/{name}.js", "text/javascript") for name in ("view", "play", "strategy")),
+        *((f"/{name}.js", "text/javascript") for name in ("view", "play", "typed", "strategy")),
         *((f"/{name}.css", "text/css") for name in ("view", "strategy")),
     ):
         status, headers, body = ask(holdem, path)
@@ -148,7 +148,19 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/play/act", {"cards": "AsAd"}, "'cards' is no parameter"),
         ("/api/play/act", b"[" * 5000, "is not JSON"),
         ("/api/play/act", b"[]", "no JSON object"),
-        ("/api/play/act", b" " * 9000, "at most 8,192 bytes"),
+        ("/api/play/act", b" " * 70_000, "at most 65,536 bytes"),
+        ("/api/spots/range", {"range": "@/etc/passwd"}, "files are not read here"),
+        ("/api/spots/range", {"range": "AZ"}, "range: range item 'AZ' is not known"),
+        ("/api/spots/range", {"range": "AA,"[:2] + " " * 20_000}, "at most 20,000 are read"),
+        ("/api/spots/range", {"classes": "AKs,KAs"}, "'KAs' is no class of hands"),
+        ("/api/spots/range", {"classes": "AKs", "weight": "2"}, "a number from 0 to 1 is needed"),
+        ("/api/spots/solve", {"oop": "@ranges"}, "oop: files are not read here"),
+        ("/api/spots/solve", {"ip": "AA:0"}, "ip: the range holds no hand"),
+        ("/api/spots/solve", {"pot": "much"}, "pot = 'much': a number is needed"),
+        ("/api/spots/solve", {"locks": "c 60%"}, "is no line, =, and what is played there"),
+        ("/api/spots/solve", {"policy": "/etc"}, "'policy' is no parameter here"),
+        ("/api/spots/solve", {"line": "r200c/", "board": "Kc7d2s"}, "only lines of a policy"),
+        ("/api/spots/stop", {}, "no spot has been typed yet"),
     ],
 )
 def test_bad_orders_end_in_a_sentence(holdem, path, body, text):
