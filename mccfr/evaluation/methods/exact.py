@@ -17,6 +17,11 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.tables.strategy import Strategy
 
 
+ALL_FLOPS = 1755
+"""Flops that are not alike but for suits."""
+_FLOP_SECONDS = 11 / 3362  # of a core and a node of the tree, by hunl-quick's
+
+
 class ExactLine(EvaluationLine):
     """A line of the method exact."""
 
@@ -107,6 +112,9 @@ class ExactMethod(OverAllDeals):
                 raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {given}")
             return super().find(side, against, options)
         progress = partial(report_step, "flop")
+        if options.flops is None and options.budget_seconds is None:
+            hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
+            report_step(f"all flops, some {hours:.2g} hours of a core (--flops N estimates it): flop", 0, ALL_FLOPS)
         found = evaluate_flops(side, options.flops, options.seed, options.effort, progress)
         game, chips = side.game, found.exploitability_chips
         record = {

@@ -9,6 +9,7 @@ Shows:
   (test_a_flop_counts_for_all_that_are_alike_but_for_suits, test_flops_give_what_the_listing_gives)
 """
 
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 
@@ -21,11 +22,13 @@ from abstraction.boards import canonical_boards
 from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import PokerGame
-from mccfr.evaluation import first_street
+from mccfr.evaluation import exact_flops, first_street
 from mccfr.evaluation.board_game import card_game
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.exact_flops import evaluate_flops
 from mccfr.evaluation.first_street import FirstStreet, SecondStreetBoards
+from mccfr.evaluation.methods.exact import ExactMethod, ExactOptions
+from mccfr.evaluation.steps import steps_reported
 from mccfr.evaluation.strata import BoardStrata
 from mccfr.evaluation.units import Effort
 from mccfr.games.betting import BettingRules, build_tree
@@ -165,6 +168,25 @@ def test_a_flop_counts_for_all_that_are_alike_but_for_suits():
     for other in sorted(alike)[3:9:5]:
         units.boards = [list(other)]
         assert units.play(0) == pytest.approx(found, rel=1e-5, abs=1e-3)
+
+
+def test_how_long_all_flops_take_is_said_first(monkeypatch):
+    class BegunError(Exception):
+        pass
+
+    def begin(*_):
+        raise BegunError
+
+    monkeypatch.setattr(exact_flops, "evaluate_flops", begin)
+    own, told = flop_game(), []
+    own = replace(own, cards=WholeDeck((0, 3, 4), np.full((3, 2), 7), lambda: by_ranks((7, 5))))
+    for options in (ExactOptions(), ExactOptions(flops=8)):
+        with steps_reported(lambda *step: told.append(step)), pytest.raises(BegunError):
+            ExactMethod().find(Profile(own, random_strategy(flop_game(), 1)), None, options)
+    said = (
+        f"all flops, some {1755 * 11 / 3362 * own.tree.nodes / 3600:.2g} hours of a core (--flops N estimates it): flop"
+    )
+    assert told == [(said, 0, 1755)]
 
 
 @pytest.mark.slow
