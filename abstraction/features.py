@@ -226,7 +226,7 @@ def ochs_of_river(strengths: Strengths, clusters: int, seed: int) -> Features:
 
 
 @dataclass(frozen=True)
-class Hands:
+class HandPoints:
     """All hands of a street by their distinct points."""
 
     points: NDArray[np.float32]
@@ -254,7 +254,7 @@ def _with_parents(features: Features, parents: Rows | None) -> tuple[Rows, int]:
     return rows, features.dimensions + extra
 
 
-def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> Hands:
+def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
     """Describe all hands of a street; `parents` gives [boards, 1326] of the bucket that each slot's must lie in.
 
     Points are numbered by first appearance in the order of boards, whatever the number of workers.
@@ -278,7 +278,7 @@ def collect(features: Features, workers: int, parents: Rows | None = None, share
     if parents is not None:
         inside = np.ascontiguousarray(rows[:, features.dimensions :]).view("<u4")[:, 0].astype(np.int32)
         rows = rows[:, : features.dimensions]
-    return Hands(features.points(rows), hands.astype(np.float64), inside, numbers)
+    return HandPoints(features.points(rows), hands.astype(np.float64), inside, numbers)
 
 
 # -- what buckets may be nested in -----------------------------------------------------------------------------------

@@ -162,8 +162,8 @@ class SmallDeck(Deck):
             live, wins2 = self._wins2(board)
             opponents = of_hand[live]
             hands2 = 2 * (self._disjoint[np.ix_(live, live)] @ opponents)
-            met = (wins2 @ opponents).astype(np.float32) / np.maximum(hands2, 1).astype(np.float32)
-            equities[row, live] = np.where(hands2 > 0, met, np.float32(0.5))
+            wins = (wins2 @ opponents).astype(np.float32) / np.maximum(hands2, 1).astype(np.float32)
+            equities[row, live] = np.where(hands2 > 0, wins, np.float32(0.5))
 
         def rows(low: int, high: int) -> NDArray[np.float32]:
             return equities[which[low:high]]

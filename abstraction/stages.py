@@ -23,7 +23,7 @@ from abstraction.clustering.points import Problem
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
 from abstraction.deck import Deck, Near, StandardDeck
-from abstraction.features import Hands, Rows, Share, StreetHands, collect
+from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
 from abstraction.report import bucket_totals, summary
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
@@ -313,7 +313,7 @@ def _nested(
     return _Found(found.centres, labels, outer, inertia, found.iterations)
 
 
-def _table(hands: Hands, labels: NDArray[Any]) -> NDArray[Any]:
+def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:
     """[boards, slots] bucket of each slot."""
     # One more entry, which −1 reaches: the mark of unused slots.
     marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))

@@ -304,14 +304,14 @@ def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
 def newest_valid(
     root: Path,
     identity: dict[str, Any] | None = None,
-    besides: Callable[[Checkpoint], Sequence[str]] = lambda _: (),
+    elsewhere: Callable[[Checkpoint], Sequence[str]] = lambda _: (),
 ) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that verifies in full, and what was wrong with the newer ones.
 
     Args:
         root:     directory of the checkpoints
         identity: what the checkpoint's identity must be; None accepts any
-        besides:  what is wrong with what a checkpoint names outside of its directory
+        elsewhere:  what is wrong with what a checkpoint names outside of its directory
 
     Returns:
         (checkpoint, or None where there is no sound one; problems of those that were skipped).
@@ -331,7 +331,7 @@ def newest_valid(
         found = verify(path)
         if not found and identity is not None:
             _check_identity(checkpoint, identity)
-        found = found or list(besides(checkpoint))
+        found = found or list(elsewhere(checkpoint))
         if found:
             problems.extend(found)
             continue

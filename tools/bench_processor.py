@@ -37,16 +37,16 @@ def compiled(source: Path, program: Path, options: Sequence[str]) -> Path:
         ["gcc", "-O3", *options, str(source), "-o", str(program), "-lm"], check=False, stderr=subprocess.PIPE, text=True
     )
     if made.returncode:
-        told = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
-        raise ValueError(f"gcc -O3 {' '.join(options)} ended with status {made.returncode}: {' '.join(told[:1])}")
+        errors = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
+        raise ValueError(f"gcc -O3 {' '.join(options)} ended with status {made.returncode}: {' '.join(errors[:1])}")
     return program
 
 
 def machine() -> str:
     """The processor, its vectors, and whether huge pages are given, as text."""
-    told = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
-    told = {key.strip(): value.strip() for key, value in told.items()}
-    vectors = [flag for flag in ("avx2", "avx512f") if flag in told.get("flags", "").split()]
+    facts = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    vectors = [flag for flag in ("avx2", "avx512f") if flag in facts.get("flags", "").split()]
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     huge = pages.read_text().strip() if pages.exists() else "unknown"
-    return f"{told.get('model name', 'unknown processor')} ({', '.join(vectors) or 'no AVX2'}), huge pages: {huge}"
+    return f"{facts.get('model name', 'unknown processor')} ({', '.join(vectors) or 'no AVX2'}), huge pages: {huge}"

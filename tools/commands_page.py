@@ -47,7 +47,7 @@ def options(command: click.Command) -> list[click.Option]:
     return [each for each in command.params if isinstance(each, click.Option) and each.help and not each.hidden]
 
 
-def told(command: click.Command, context: click.Context, common: set[tuple[str, str]]) -> Iterator[str]:
+def described(command: click.Command, context: click.Context, common: set[tuple[str, str]]) -> Iterator[str]:
     """Lines about one command."""
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     yield f"### {' '.join([context.command_path, *pieces])}"
@@ -81,7 +81,7 @@ def page() -> str:
                 lines.append(f"| {spelled(option, context)} | {option.help} |")
     by_name = {context.command_path.split()[1]: [] for _, context in every}
     for command, context in every:
-        by_name[context.command_path.split()[1]] += told(command, context, common)
+        by_name[context.command_path.split()[1]] += described(command, context, common)
     for group in click.rich_click.COMMAND_GROUPS["mccfr"]:
         lines += ["", f"## {group['name']}", ""]
         for name in group["commands"]:

@@ -97,14 +97,14 @@ def imported(path: Path) -> set[Path]:
 def figures() -> dict[str, int]:
     """What the page of the house counts."""
     source = tracked("mccfr", "abstraction", "storage", "tools")
-    besides = tuple(str(ROOT / name) + "/" for name in (*BESIDE_THE_CORE, *STRATA))
+    outside = tuple(str(ROOT / name) + "/" for name in (*BESIDE_THE_CORE, *STRATA))
     documents = [*tracked("docs", ending=".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     pages = [path for path in documents if "measured" not in path.parts]
     packed = {f.name: f.end_lineno - f.lineno + 1 for _, f in functions([ROOT / EXTERNAL]) if f.end_lineno}
     return {
         "source, lines": lines(source),
         "... core: without view, report, cli, experiments, gallery, tools, strata": lines(
-            [path for path in source if not str(path).startswith(besides)]
+            [path for path in source if not str(path).startswith(outside)]
         ),
         "... gallery": lines(tracked("mccfr/gallery")),
         "source, files": len(source),

@@ -452,8 +452,8 @@ def run(study: Study, out: Path, plans: Sequence[Arm], effort: StudyEffort | Non
             line |= {key: getattr(plan, key) for key in ("features", "buckets", "algorithm", "seed")}
             line["seconds"] = study.seconds
             durable.append_line(out / POLICIES, json.dumps(line))
-            told = f"{plan.name} at {nodes:,} nodes, {study.seconds:.1f} s: {chips['exact']:.4g} chips"
-            print(told, file=sys.stderr, flush=True)
+            line = f"{plan.name} at {nodes:,} nodes, {study.seconds:.1f} s: {chips['exact']:.4g} chips"
+            print(line, file=sys.stderr, flush=True)
     return publish(out, read_done(out))
 
 

@@ -119,12 +119,12 @@ def cluster_within(
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
     keeper: Keeper = NOTHING,
-    besides: Arrays | None = None,
+    more: Arrays | None = None,
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets; groups side by side on the problem's workers.
 
     Buckets are numbered through: group g's follow those of the groups before it.  `iterations` of the result is the
-    largest of any group.  `keeper` gets the groups that are done, and `besides`, in the phase "buckets".  Raises
+    largest of any group.  `keeper` gets the groups that are done, and `more`, in the phase "buckets".  Raises
     ValueError if a group has fewer points than buckets.
     """
     offsets = np.concatenate([[0], np.cumsum(shares)])
@@ -144,7 +144,7 @@ def cluster_within(
     for part, count in run_ranges(cluster, found.done, len(shares), 1, problem.workers):
         found.done, found.inertia = found.done + 1, found.inertia + part
         found.iterations = max(found.iterations, count)
-        keeper.keep("buckets", lambda: {**found.arrays(), **(besides or {})})
+        keeper.keep("buckets", lambda: {**found.arrays(), **(more or {})})
         if progress is not None:
             progress("buckets", found.done, len(shares))
     return Clustering(found.centres, found.labels, found.inertia, found.iterations)
@@ -167,8 +167,8 @@ def _within_groups(
         state = state_from_arrays(problem, {name[6:]: kept[name] for name in kept if name.startswith("group.")})
     members = group_members(state.labels, groups)
     shares = share_buckets(_needs(problem, state.labels, state.distances, groups), np.diff(members.starts), k)
-    besides = {f"group.{name}": array for name, array in state_arrays(state).items()}
-    parts = cluster_within(problem, members, shares, seed, *limits, progress, keeper, besides)
+    more = {f"group.{name}": array for name, array in state_arrays(state).items()}
+    parts = cluster_within(problem, members, shares, seed, *limits, progress, keeper, more)
     return start_from(problem, parts.centres, parts.labels)
 
 

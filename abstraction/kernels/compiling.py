@@ -17,7 +17,7 @@ class _Watch:
     def __init__(self) -> None:
         self.depth = 0
         self.spent, self._began = 0.0, 0.0
-        self.told: list[Callable[[bool], None]] = []
+        self.callbacks: list[Callable[[bool], None]] = []
 
     def on_start(self, _: object) -> None:
         self.depth += 1
@@ -37,7 +37,7 @@ class _Watch:
         return spent + (time.perf_counter() - began if self.depth else 0.0)
 
     def _tell(self, begins: bool) -> None:
-        for callback in list(self.told):
+        for callback in list(self.callbacks):
             callback(begins)
 
 
@@ -58,8 +58,8 @@ def working_seconds() -> float:
 @contextmanager
 def told_of_compiling(callback: Callable[[bool], None]) -> Iterator[None]:
     """Have `callback` called, in the thread that compiles, with True when that begins and with False when it ends."""
-    _watch.told.append(callback)
+    _watch.callbacks.append(callback)
     try:
         yield
     finally:
-        _watch.told.remove(callback)
+        _watch.callbacks.remove(callback)

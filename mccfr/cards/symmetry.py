@@ -102,13 +102,13 @@ def lossless(cards: ListedCards) -> ListedCards:
     return replace(cards, bucket=buckets, buckets=counts)
 
 
-def suits_merged(cards: ListedCards, besides: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
+def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
     """`lossless`, whatever the buckets of `cards` are: alike is what a renaming of suits changes nothing of.
 
-    besides  [.., H] of hands, as locks have them, of which it may change nothing either
+    weights  [.., H] of hands, as locks have them, of which it may change nothing either
     """
-    told = np.concatenate([cards.reach, *besides])
-    return replace(lossless(_blind(replace(cards, reach=told))), reach=cards.reach)
+    reach = np.concatenate([cards.reach, *weights])
+    return replace(lossless(_blind(replace(cards, reach=reach))), reach=cards.reach)
 
 
 def _blind(cards: ListedCards) -> ListedCards:

@@ -114,10 +114,10 @@ def _report_flops(path: Path, out: Path, line: str, workers: int, keep: Path | N
     from mccfr.evaluation.units import Effort
     from mccfr.runs.results.flop_tables import report_flops, subset_errors, tables_of
 
-    with reporter() as told:
+    with reporter() as reported:
 
         def progress(done: int, count: int) -> None:
-            told.phase(f"flop {done:,} of {count:,}", done / count)
+            reported.phase(f"flop {done:,} of {count:,}", done / count)
 
         found = report_flops(path, out, line, effort=Effort(workers, keep=keep), progress=progress, **options)
     rows = tables_of(found)["textures"]

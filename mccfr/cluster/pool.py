@@ -80,7 +80,7 @@ class ClusterPool(NobodyLost):
         self._since = np.zeros((3, ranks))  # seconds trained and waited, and nodes, since the ranks rested last
         self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were moved last
         self._answered_at = np.zeros(ranks)
-        self._barriers, self._moved, self._told_bytes = 0, 0, (0, 0)
+        self._barriers, self._moved, self._noted_bytes = 0, 0, (0, 0)
         self._abandoned = False
         self._ordered_at, self._longest = time.monotonic(), 0.0  # of intervals
 
@@ -218,14 +218,14 @@ class ClusterPool(NobodyLost):
         if not self._since[2].all():
             return  # some have trained nothing: how fast they are is not known
         self._measured += self._since[[0, 2]]
-        engine, told = self._engine, self._told_bytes
-        self._told_bytes = (engine.sent_bytes, engine.received_bytes)
+        engine, noted = self._engine, self._noted_bytes
+        self._noted_bytes = (engine.sent_bytes, engine.received_bytes)
         trained, waited, nodes = self._since
         record = {
             "nodes_touched": self._intervals.totals()[0],
             "barriers": self._barriers,
-            "sent_bytes": engine.sent_bytes - told[0],
-            "received_bytes": engine.received_bytes - told[1],
+            "sent_bytes": engine.sent_bytes - noted[0],
+            "received_bytes": engine.received_bytes - noted[1],
             "moved_strata": self._moved,
             "ranks": [
                 {

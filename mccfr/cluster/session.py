@@ -145,24 +145,24 @@ def _train(world: World) -> None:
     """A rank that trains: agree, make tables, obey.  Signals are the coordinator's business."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    told = world.receive_text(0)
-    if not told["go"]:
+    message = world.receive_text(0)
+    if not message["go"]:
         return
     run = None
     try:
-        check_shared(Path(told["run"]), told["token"])
-        allow(map(Path, told["code"]))
-        run = open_run(Path(told["run"]), Path(told["abstraction"]) if "abstraction" in told else None)
+        check_shared(Path(message["run"]), message["token"])
+        allow(map(Path, message["code"]))
+        run = open_run(Path(message["run"]), Path(message["abstraction"]) if "abstraction" in message else None)
         world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
     except (ValueError, OSError) as error:
         world.send_text(0, _problem(error))
-    told = world.receive_text(0)
-    if not told["go"] or run is None:
+    message = world.receive_text(0)
+    if not message["go"] or run is None:
         return
     game, trainer = run.build_game(), None
     game = world.share_buckets(game, run.algorithm)
     try:
-        trainer = Trainer(run, game, world.rank - 1, told["keeps_for"])
+        trainer = Trainer(run, game, world.rank - 1, message["keeps_for"])
         world.send_text(0, {"host": host_name()})
     except (MemoryError, ValueError, OSError) as error:
         world.send_text(0, _problem(error))

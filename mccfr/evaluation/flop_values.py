@@ -121,15 +121,15 @@ class LineOnFlops(Units):
         assert found.boards is not None
         board, reach = found.boards[-1], self._ranges.reach(found)
         street, group = found.state.street, class_of(dealing.hand_cards)
-        met = reach * np.stack([np.maximum(dealing.disjoint_weight(reach[1 - player]), 0) for player in range(2)])
+        pairs = reach * np.stack([np.maximum(dealing.disjoint_weight(reach[1 - player]), 0) for player in range(2)])
         values, drawn = self._walked(unit, street, board, reach)
         every = run_outs(dealing, street, board, (), _ALL, np.random.default_rng(0))
         columns = []
         for player in range(2):
             won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
-            columns += [met[player], 0.5 * (met[player] + won), *values[:, player]]
+            columns += [pairs[player], 0.5 * (pairs[player] + won), *values[:, player]]
         buckets = dealing.bucket_row(street, self.player, board)
-        columns += list(self._source.rows(self.node, buckets)[0].T * met[self.player])
+        columns += list(self._source.rows(self.node, buckets)[0].T * pairs[self.player])
         sums = np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
         return np.concatenate([sums.ravel(), drawn.ravel()])
 
@@ -198,8 +198,8 @@ class FlopReport:
             mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
             return Estimate(mean + self.put_in[player], 0.0)
         value, shown, weight = np.moveaxis(self.run_outs[flops], 2, 0)
-        met, equity = self.classes[flops][:, :, 0].sum(axis=1), self.classes[flops][:, :, 1].sum(axis=1)
-        value = value - self._factor * (shown - weight * ((2 * equity - met) / met)[:, None])
+        pairs, equity = self.classes[flops][:, :, 0].sum(axis=1), self.classes[flops][:, :, 1].sum(axis=1)
+        value = value - self._factor * (shown - weight * ((2 * equity - pairs) / pairs)[:, None])
         ratio = value.sum(axis=1) / weight.sum(axis=1)
         runs, count = value.shape[1], self.weight(flops)
         rest = (value - ratio[:, None] * weight) / weight.mean(axis=1, keepdims=True)

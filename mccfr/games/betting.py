@@ -172,7 +172,7 @@ class _Builder:
         self.raise_label: dict[float, str] = {}
         self.has_edits = bool(rules.added or rules.removed)
         self.above = [NO_PARENT]  # of every node, where lines are edited
-        self.met: set[tuple[str, str, float]] = set()  # edits that were made
+        self.made: set[tuple[str, str, float]] = set()  # edits that were made
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
@@ -194,7 +194,7 @@ class _Builder:
         line = "".join(self.label[each] for each in reversed(path))
         for amounts, what in ((rules.added, "add"), (rules.removed, "remove")):
             for amount in amounts.get(line, ()):
-                self.met.add((what, line, amount))
+                self.made.add((what, line, amount))
                 if what == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
                     raise ValueError(
                         f"game.menu.add: r{amount_text(amount)} is no bet after the line {line!r}: amounts there are "
@@ -208,7 +208,7 @@ class _Builder:
         for amounts, what in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, those in amounts.items():
                 for amount in those:
-                    if (what, line, amount) not in self.met:
+                    if (what, line, amount) not in self.made:
                         text = f"{line}r{amount_text(amount)}"
                         raise ValueError(
                             f"game.menu.{what}: {text!r} is no line of the tree: nobody bets after {line!r}"

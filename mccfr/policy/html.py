@@ -49,6 +49,6 @@ def _colours(labels: Sequence[str]) -> list[str]:
 def _cell(label: str, shares: Sequence[float], labels: Sequence[str], colours: Sequence[str]) -> str:
     ends = np.cumsum([0.0, *shares]) * 100
     stops = ", ".join(f"{c} {a:.1f}% {b:.1f}%" for c, a, b in zip(colours, ends, ends[1:], strict=False))
-    told = ", ".join(f"{name} {share:.1%}" for name, share in zip(labels, shares, strict=True))
+    mix = ", ".join(f"{name} {share:.1%}" for name, share in zip(labels, shares, strict=True))
     style = f"background:linear-gradient(to right, {stops});color:#111;padding:2px 5px;text-align:center"
-    return f'<td style="{style}" title="{escape(f"{label}: {told}")}">{escape(label)}</td>'
+    return f'<td style="{style}" title="{escape(f"{label}: {mix}")}">{escape(label)}</td>'

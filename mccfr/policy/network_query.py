@@ -9,13 +9,13 @@ from mccfr.cards.deck import class_text
 from mccfr.games.said import said_line
 from mccfr.policy.profile import Profile
 from mccfr.policy.query import answer_head, query
-from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.deep.dealt import NO_CARD
 from mccfr.solvers.deep.dealt_cfr import is_dealt
 
 
 def query_networks(
-    asked: Asked, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
+    asked: Networks, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
 ) -> dict[str, Any]:
     """As `mccfr.policy.query.query`, with `networks`: how many of the acting player's are asked.
 
@@ -34,7 +34,7 @@ def query_networks(
     return {**answer, "networks": 1, "sampled_iteration": asked.iteration(player, asked.drawn(player, seed))}
 
 
-def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
+def _dealt(asked: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """The answer for cards themselves."""
     game = asked.game
     table = game.cards.at_table()

@@ -37,7 +37,7 @@ class Averages:
         return average_strategy(game, tables, partial(self._schedule.faded, nodes=nodes))
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
-        """The networks behind one of `names` (None: the first), as a `mccfr.solvers.deep.asked.Asked`."""
+        """The networks behind one of `names` (None: the first), as a `mccfr.solvers.deep.asked.Networks`."""
         raise ValueError("the run keeps no networks: what it has learnt is a table")
 
     def figures(self, tables: TableSet) -> dict[str, Any]:

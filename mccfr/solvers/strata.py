@@ -94,8 +94,8 @@ def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
     """Each stratum's part of an interval's iterations, and what rounding has left it, in parts of the sum of shares."""
     whole = sum(shares)
-    owed = [left + iterations * share for left, share in zip(due, shares, strict=True)]
-    return [amount // whole for amount in owed], [amount % whole for amount in owed]
+    amounts = [left + iterations * share for left, share in zip(due, shares, strict=True)]
+    return [amount // whole for amount in amounts], [amount % whole for amount in amounts]
 
 
 class Changes:

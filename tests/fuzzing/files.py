@@ -22,7 +22,7 @@ from mccfr.play.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import read_networks, write_networks
 from mccfr.policy.query import query
-from mccfr.solvers.deep.asked import Asked, asked_tables
+from mccfr.solvers.deep.asked import Networks, asked_tables
 
 
 @cache
@@ -67,7 +67,7 @@ def _networks():
     game = build_game(LeducGame(merge_suits=True), None, None)
     options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
     learned = deep.record(game, options, 2, dtype="float32").cfr.learned
-    asked, out = Asked(learned.game, learned.config, asked_tables(learned.tables)), _folder() / "networks"
+    asked, out = Networks(learned.game, learned.config, asked_tables(learned.tables)), _folder() / "networks"
     config = Config(game=LeducGame(merge_suits=True), solver=asked.config)
     write_networks(out, asked, to_document(config), {"checkpoint": 1})
     return out, {path.name: path.read_bytes() for path in sorted(out.iterdir())}

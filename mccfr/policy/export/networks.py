@@ -31,7 +31,7 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.game import Game
 from mccfr.policy.replacing import provenance_in
-from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.deep.dealt import view
 from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
 from mccfr.solvers.deep.features import VERSION, column_names
@@ -64,7 +64,7 @@ def is_networks(path: Path) -> bool:
 
 def write_networks(
     out: Path,
-    asked: Asked,
+    asked: Networks,
     documents: Mapping[str, Any],
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool] = is_networks,
@@ -105,7 +105,7 @@ def write_networks(
         durable.fsync_dir(temporary)
 
 
-def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
+def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     """Networks of a directory, and where they come from.
 
     Raises `OSError` where a file is missing or damaged, `ValueError` for another version of the format or of what
@@ -125,7 +125,7 @@ def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
     for name, array in _seen(game, config.solver).items():
         if name not in arrays or not np.array_equal(arrays[name], array):
             raise ValueError(f"{path}/{name}.npy is not what networks see of {game.name}: these are of another game")
-    return Asked(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
+    return Networks(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
 
 
 def _checked_meta(path: Path) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
     return [make_network(game, infosets, player, config)[0].size for player in range(2)]
 
 
-def _networks(asked: Asked) -> dict[str, npt.NDArray[Any]]:
+def _networks(asked: Networks) -> dict[str, npt.NDArray[Any]]:
     """Files of the networks themselves."""
     kept = [np.flatnonzero(asked.tables[f"networks/player{player}/weight"]) for player in range(2)]
     found = [[asked.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]

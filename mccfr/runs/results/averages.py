@@ -20,7 +20,7 @@ from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
 from mccfr.runs.events import Totals
 from mccfr.runs.results.snapshot_mean import SnapshotMean
-from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
@@ -88,10 +88,10 @@ def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str)
     return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"], name)
 
 
-def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Asked:
+def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
     """The networks behind an average strategy of a run's checkpoint (None: its first); `ValueError` where none are."""
     averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
-    found: Asked = averages.networks(game, _tables_of(checkpoint), iterations, average)
+    found: Networks = averages.networks(game, _tables_of(checkpoint), iterations, average)
     return found
 
 

@@ -90,9 +90,9 @@ def evaluate_found(
     return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
 
 
-def _decided(game: Game, met: bool, given: set[str]) -> str:
+def _decided(game: Game, opposed: bool, given: set[str]) -> str:
     """What "auto" stands for where somebody asks and gives options; a run's `[evaluation]` has `method_for` decide."""
-    if met:
+    if opposed:
         return HeadToHeadMethod.name
     chosen = method_for(game, AUTO)
     if not isinstance(chosen, HeadToHeadMethod):

@@ -156,8 +156,8 @@ def report_flops(
     else:
         found, reached = solved_flops(spot, chosen, to, effort, progress)
         tables = tables_of(found)
-        met = found.weight(np.arange(len(reached))) > 0
-        for row, share in zip(tables["flops"], reached[met].tolist(), strict=True):
+        reached_flops = found.weight(np.arange(len(reached))) > 0
+        for row, share in zip(tables["flops"], reached[reached_flops].tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
     for name, rows in tables.items():
         write(places[name], rows, ours[name])

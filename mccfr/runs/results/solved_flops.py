@@ -82,9 +82,9 @@ def _sums(game: Game, source: Profile, value: Floats) -> Floats:
     every = run_outs(dealing, 0, board, (), _ALL, np.random.default_rng(0))
     columns = []
     for player in range(2):
-        met = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0)
+        pairs = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0)
         won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
-        columns += [met, 0.5 * (met + won), reach[player] * value[player], met]
+        columns += [pairs, 0.5 * (pairs + won), reach[player] * value[player], pairs]
     played = source.rows(0, dealing.bucket_row(0, 0, board))[0].T
     columns += list(played * columns[0])
     group = class_of(dealing.hand_cards)

@@ -12,7 +12,7 @@ from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import OWN_CODE, Run, is_run, open_run
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.asked import Asked, is_unlisted
+from mccfr.solvers.deep.asked import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import is_checkpoint
 
@@ -116,7 +116,7 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
 
 
-def open_networks(target: Reference, code: str = OWN_CODE) -> Asked | None:
+def open_networks(target: Reference, code: str = OWN_CODE) -> Networks | None:
     """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
     if is_networks(target.path):
         target.check_exported()

@@ -12,7 +12,7 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.averages import Averages
-from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
+from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, listed_specs
@@ -143,20 +143,20 @@ class DeepAverages(Averages):
         options = self._algorithm.options_on(game)
         return ListedAverages(game, options, tables, iterations).average(self._named(name))
 
-    def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Asked:
+    def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
         """As `Averages.networks`; Deep CFR's network of the average strategy is fitted here."""
         if not self.keeps_networks:
             super().networks(game, tables, iterations, name)
         options, name = self._algorithm.options_on(game), self._named(name)
         if name == "sd":
-            return Asked(game, options, asked_tables(tables))
+            return Networks(game, options, asked_tables(tables))
         if is_dealt(game):
             dealt = Dealt.of(game, options, tables)
             made = [dealt.average_network(player, iterations) for player in range(2)]
         else:
             averages = ListedAverages(game, options, tables, iterations)
             made = [averages.average_network(player) for player in range(2)]
-        return Asked(game, options, average_tables(made, iterations), shares=True)
+        return Networks(game, options, average_tables(made, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """As `Averages.figures`: of each player's newest fit, and what memories and B^M have been offered."""

@@ -45,7 +45,7 @@ def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) 
     return found
 
 
-class Asked:
+class Networks:
     """Networks of both players that can be asked what they play.
 
     Attributes:

@@ -20,7 +20,7 @@ from mccfr.solvers.histories.settlement import (
     NodeFacts,
     Pruned,
     PrunedInfosets,
-    Pruning,
+    PruningArrays,
     PruningScratch,
 )
 from mccfr.solvers.minimisers import Tables
@@ -187,7 +187,7 @@ class PrunedCfr:
         self.iteration, self.nodes_touched = iteration, nodes_touched
         infosets = infosets_of(game, bound)
         restarts = int(variant.regret_minimiser == "regret-matching-plus")
-        self._pruning = Pruning(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
+        self._pruning = PruningArrays(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
         self._walk = new_walk(game, "float64")
         self._load()
 

@@ -123,7 +123,7 @@ class PruningScratch(NamedTuple):
     totals: npt.NDArray[np.float64]
 
 
-class Pruning(NamedTuple):
+class PruningArrays(NamedTuple):
     """Everything that pruning adds to a tree and a walk.  `threshold`: iterations, `restarts`: 1 for CFR+."""
 
     infosets: PrunedInfosets

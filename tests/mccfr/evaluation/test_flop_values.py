@@ -86,7 +86,7 @@ def test_values_are_those_of_head_to_head(source, found):
 def test_intervals_hold_what_more_run_outs_give(source):
     """At 95 %, of twelve flops; and luck that is known is taken off: the spread falls."""
     few = flop_report(source, LINE, some_flops(12), 4)
-    many = flop_report(source, LINE, some_flops(12), 60, seed=1)
+    many = flop_report(source, LINE, some_flops(12), 30, seed=1)
     held = 0
     for flop in range(12):
         one, other = (report.value(np.array([flop]), 0) for report in (few, many))

@@ -18,7 +18,7 @@ from mccfr.evaluation import on_deals
 from mccfr.evaluation.on_deals import deal_parts, head_to_head_on_deals
 from mccfr.evaluation.units import Effort
 from mccfr.policy.profile import Profile
-from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
+from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.dealt import draw_hands
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 from mccfr.trees.compiled import TERMINAL
@@ -32,8 +32,8 @@ def both_averages():
     dealt = trained("5-flop hold'em").dealt
     made = average_tables([dealt.average_network(player, 3) for player in range(2)], 3)
     return (
-        Asked(dealt.game, dealt.config, asked_tables(dealt.tables)),
-        Asked(dealt.game, dealt.config, made, shares=True),
+        Networks(dealt.game, dealt.config, asked_tables(dealt.tables)),
+        Networks(dealt.game, dealt.config, made, shares=True),
     )
 
 
@@ -105,7 +105,7 @@ def test_what_cannot_meet_on_deals_is_refused(change, told):
     other = mine
     if change.get("other") == "flop hold'em":
         dealt = trained("flop hold'em").dealt
-        other = side(Asked(dealt.game, dealt.config, asked_tables(dealt.tables)))
+        other = side(Networks(dealt.game, dealt.config, asked_tables(dealt.tables)))
     elif change.get("other") == "table":
         hands = next(iter(deal_parts(mine.game, 3, 0)))
         other = Profile(mine.game, mine.strategy.on_deals(hands))

@@ -25,7 +25,7 @@ from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
-from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
+from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
@@ -43,7 +43,7 @@ def trained():
 
 def asked_of(found):
     learned = found.cfr.learned
-    return Asked(learned.game, learned.config, asked_tables(learned.tables))
+    return Networks(learned.game, learned.config, asked_tables(learned.tables))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_networks_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypa
 
 def test_no_file_of_other_networks_passes(written, tmp_path):
     asked = asked_of(trained())
-    other = Asked(asked.game, asked.config, {name: 2 * table for name, table in asked.tables.items()})
+    other = Networks(asked.game, asked.config, {name: 2 * table for name, table in asked.tables.items()})
     files.write_networks(tmp_path / "other", other, to_document(Config(game=LEDUC, solver=asked.config)), {})
     found = [name for name in swaps(written, tmp_path / "other") if problems_of(written)]
     assert len(found) >= 2 and found == list(swaps(written, tmp_path / "other"))
@@ -154,7 +154,7 @@ def test_the_network_of_the_average_strategy_is_asked_as_it_is():
     learned = trained().cfr.learned
     made = ListedAverages(learned.game, learned.config, learned.tables, 6)
     tables = average_tables([made.average_network(player) for player in range(2)], 6)
-    asked = Asked(learned.game, learned.config, tables, shares=True)
+    asked = Networks(learned.game, learned.config, tables, shares=True)
     for player in range(2):
         found, wanted = (flat(strategy, learned, player) for strategy in (asked.strategy(), made.average("network")))
         assert np.abs(found - wanted).max() < 1e-6

@@ -37,7 +37,7 @@ from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.asked import Asked, asked_tables
+from mccfr.solvers.deep.asked import Networks, asked_tables
 from storage import blocks, checkpoint, checkpoint_writer, durable
 from storage.blocks import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
@@ -307,7 +307,7 @@ def networks():
     game = build_game(LEDUC, None, None)
     options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
     learned = deep.record(game, options, 2, dtype="float32").cfr.learned
-    return Asked(learned.game, learned.config, asked_tables(learned.tables))
+    return Networks(learned.game, learned.config, asked_tables(learned.tables))
 
 
 def alone(folder, *names):

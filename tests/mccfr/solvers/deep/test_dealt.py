@@ -17,7 +17,7 @@ from deep import DEALT_GAMES, DEALT_NETWORKS, trained
 from refusals import refused
 
 from mccfr.rng import ACTIONS, new_stream
-from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.deep.dealt import NO_CARD, draw_hands, view
 from mccfr.solvers.deep.lockstep import fill_words, traverse
 from mccfr.solvers.deep.memory import SampleOrder
@@ -200,7 +200,7 @@ def test_the_average_as_a_table_is_weighed_by_reach():
             assert np.abs(found - wanted).max() < 1e-4
             assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
         cards = classes[street].cards
-        found, weight = Asked(dealt.game, dealt.config, dealt.tables).rows(node, cards)
+        found, weight = Networks(dealt.game, dealt.config, dealt.tables).rows(node, cards)
         wanted = strategy.probability[block][:, slot : slot + count]
         assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
         assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3
