@@ -23,6 +23,8 @@
       return a === null || b === null ? (a === null) - (b === null) : sorted.down ? -order : order;
     });
   function mean(rows, key) {
+    const role = key.startsWith("eqr_") && key.slice(4);  // a ratio of means
+    if (role) return mean(rows, "ev_" + role) / (mean(rows, "equity_" + role) * data.pot);
     let sum = 0, weight = 0;
     for (const row of rows) if (row[key] !== null) { sum += row.share * row[key]; weight += row.share; }
     return weight ? sum / weight : null;
@@ -49,7 +51,7 @@
     const values = rows.map((row) => row[sorted.by]).filter((value) => typeof value === "number");
     const least = Math.min(...values), span = Math.max(...values) - least || 1;
     if (values.length) {
-      box.append(svg("polyline", { class: "line", points: rows.filter((row) => typeof row[sorted.by] === "number").map((row, flop) =>
+      box.append(svg("polyline", { class: "line", points: rows.map((row, flop) => typeof row[sorted.by] !== "number" ? "" :
         ((edges[flop] + edges[flop + 1]) / 2).toFixed(2) + "," + (HEIGHT * (1 - (row[sorted.by] - least) / span)).toFixed(2)).join(" ") }));
     }
     byId("plot").replaceChildren(box);
@@ -70,7 +72,8 @@
   function table(heads, rows) {
     return element("table", null, {}, element("thead", null, {}, element("tr", null, {}, ...heads)), element("tbody", null, {}, ...rows));
   }
-  const told = (row) => NUMBERS.map(([key, , tell]) => element("td", tell(row[key])));
+  const within = (row, key, tell) => row[key + "_within"] ? " ± " + tell(row[key + "_within"]) : "";
+  const told = (row) => NUMBERS.map(([key, , tell]) => element("td", tell(row[key]) + within(row, key, tell)));
   function draw() {
     const rows = there(), share = rows.reduce((sum, row) => sum + row.share, 0);
     byId("mean").textContent = rows.length + " flops, " + percent(share) + " of deals: " + NUMBERS.slice(1).map(([key, name, tell]) =>

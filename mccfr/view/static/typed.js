@@ -56,6 +56,7 @@ const Typed = (() => {
     drawBoard();
     for (const side of Object.keys(SIDES)) read(side);
     byId("spot-from").hidden = !line;
+    field("bets").placeholder = line ? "its own" : "0.5p";
   }
   function problem(text) {
     byId("spot-problem").textContent = text;

@@ -40,6 +40,8 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
         ev = {row["flop"]: row["ev_oop"] for row in tables["flops"]}
         listed = [row[0].translate(SUITS) for row in page[ROWS]]
         assert [ev[flop] for flop in listed] == sorted(ev.values())[::-1]
+        first = tables["flops"][[row["flop"] for row in tables["flops"]].index(listed[0])]
+        assert f"{first['ev_oop']:.2f} ± {first['ev_oop_within']:.2f}" in page[ROWS][0]
         assert page["document.querySelectorAll('#plot polygon').length"] == len(found.actions)
         page["choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'"]
         page["choice.dispatchEvent(new Event('change'))"]
@@ -49,6 +51,7 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
         assert (
             f"{100 * rainbow['share']:.1f} % of deals" in told and f"check or call {100 * rainbow['c']:.1f} %" in told
         )
+        assert f"EQR oop {rainbow['eqr_oop']:.3f}" in told
         page.call("Emulation.setDeviceMetricsOverride", width=390, height=900, deviceScaleFactor=1, mobile=False)
         assert page["document.documentElement.scrollWidth <= 390"] and page.problems == []
 
