@@ -93,9 +93,9 @@ def report(
     of whole hold'em, the decisions before the flop and those on boards given. The most played decisions come first
     until --megabytes are full.
 
-    With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv or .parquet: frequencies, equity, EV and
-    EQR by flop, beside it by texture and by class of hands. Nothing is solved. A spot's run or configuration with the
-    empty line is solved on each flop.
+    With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv, .parquet or .html: frequencies, equity,
+    EV and EQR by flop, beside it by texture and by class of hands. Nothing is solved. A spot's run or configuration
+    with the empty line is solved on each flop.
 
     Example: mccfr report runs/subgame subgame.html
     """
@@ -112,6 +112,7 @@ def report(
 
 def _report_flops(path: Path, out: Path, line: str, workers: int, keep: Path | None, **options: Any) -> None:
     from mccfr.evaluation.units import Effort
+    from mccfr.report.flops import FLOPS_PAGE
     from mccfr.runs.results.flop_tables import report_flops, subset_errors, tables_of
 
     with reporter() as reported:
@@ -119,7 +120,9 @@ def _report_flops(path: Path, out: Path, line: str, workers: int, keep: Path | N
         def progress(done: int, count: int) -> None:
             reported.phase(f"flop {done:,} of {count:,}", done / count)
 
-        found = report_flops(path, out, line, effort=Effort(workers, keep=keep), progress=progress, **options)
+        found = report_flops(
+            path, out, line, effort=Effort(workers, keep=keep), page=FLOPS_PAGE, progress=progress, **options
+        )
     rows = tables_of(found)["textures"]
     for row in rows:
         played = ", ".join(f"{action} {row[action]:.1%}" for action in found.actions)

@@ -33,9 +33,9 @@ from storage.outputs import check_output, contains, output
 LIMIT_BYTES = 6_000_000
 BOARDS = 6
 
-_GENERATOR = '<meta name="generator" content="mccfr report">'
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-_is_report = contains(_GENERATOR.encode(), 1000)
+GENERATOR = '<meta name="generator" content="mccfr report">'
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+is_report = contains(GENERATOR.encode(), 1000)
 """Whether a file is an earlier report, which may be replaced."""
 
 
@@ -62,7 +62,7 @@ def write_report(
     is neither, a run without a checkpoint, a game without cards and a board that is none, or cannot be shown;
     `FileExistsError` where `out` is something else than an earlier report.
     """
-    check_output(out, _is_report)
+    check_output(out, is_report)
     counts = {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
     name, asked = directory.resolve().name, Reference(directory, checkpoint, abstraction)
     run = open_run(directory, abstraction, NAMED_CODE) if is_run(directory) else None
@@ -84,7 +84,7 @@ def write_report(
         counts["complete"] = int(not cut)
         shown = _shown(_data(game, cards, views), _left_out(cards, cut))
     written = _page(text, shown).encode()
-    with output(out, _is_report) as temporary:
+    with output(out, is_report) as temporary:
         durable.write_file(temporary, written)
     return counts | {"bytes": len(written)}
 
@@ -224,8 +224,8 @@ def _page(text: _Text, shown: _StrategyParts) -> str:
 <html lang="en">
 <head>
 <meta charset="utf-8">
-{_GENERATOR}
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+{GENERATOR}
+<meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style()}</style>

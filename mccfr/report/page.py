@@ -15,6 +15,6 @@ def style() -> str:
     return _static("strategy.css", "report.css")
 
 
-def script() -> str:
-    """All scripts of a report."""
-    return _static("strategy.js", "report.js")
+def script(name: str = "report.js") -> str:
+    """All scripts of a report, `name` its own."""
+    return _static("strategy.js", name)

@@ -130,6 +130,8 @@ def open_shelf(
         return path.resolve().name + named, lambda: open_spots(path, number, where)
 
     if target is None:
+        if against is not None or checkpoint is not None:
+            raise ValueError("nothing is given to look at: give a policy or a run first")
         return Shelf([])
     books = [book(target, checkpoint, abstraction)]
     if against is not None:

@@ -5,7 +5,7 @@ import importlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,13 @@ _SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paire
 _PARQUET = b"PAR1"
 _DIGITS = 6
 Table = list[dict[str, Any]]
+
+
+class PageWriter(NamedTuple):
+    """What writes all tables as one page: `ours` tells an earlier one, `write` takes place, title, report, tables."""
+
+    ours: Callable[[Path], bool]
+    write: Callable[[Path, str, FlopReport, Mapping[str, Table]], None]
 
 
 def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
@@ -128,23 +135,25 @@ def report_flops(
     to: float,
     effort: Effort,
     progress: Callable[[int, int], None] | None = None,
+    page: PageWriter | None = None,
 ) -> FlopReport:
     """Report a line of a policy or run on so many flops, or a typed spot, and write the tables beside each other.
 
     path  a policy or run; of a spot, which is solved on each flop to `to` of the pot, the run or configuration
     out   ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the
-          ending
+          ending; or in .html, if there is a `page`: all of it
 
     Raises `ValueError` for another ending, `FileExistsError` where something else is there, and as `flop_report`.
     """
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
-    if write is None:
-        raise ValueError(f"{out} ends in neither .csv nor .parquet, which is what a report of flops is written as")
-    places = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in ("textures", "classes")}
+    if write is None and not (page and out.suffix == ".html"):
+        raise ValueError(f"{out} ends in none of .csv, .parquet and .html, which a report of flops is written as")
+    others = ("textures", "classes") if write else ()
+    places = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in others}
     heads = {"flops": b"flop,", "textures": b"by,", "classes": b"position,class,"}
     ours = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in places}
     for name, place in places.items():
-        check_output(place, ours[name])
+        check_output(place, ours[name] if write or page is None else page.ours)
     spot, chosen = typed_spot(path), some_flops(flops)
     if spot is None:
         target = open_target(Reference(path))
@@ -159,8 +168,10 @@ def report_flops(
         reached_flops = found.weight(np.arange(len(reached))) > 0
         for row, share in zip(tables["flops"], reached[reached_flops].tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
-    for name, rows in tables.items():
-        write(places[name], rows, ours[name])
+    if page is not None and write is None:
+        page.write(out, path.resolve().name, found, tables)
+    for name, rows in tables.items() if write else ():
+        write(places[name], rows, ours[name])  # type: ignore[misc]
     return found
 
 

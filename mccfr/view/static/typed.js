@@ -11,7 +11,7 @@ const Typed = (() => {
   const NAMES = ["board", "oop", "ip", "pot", "stack", "bets", "raises", "donk", "allin_spr", "rake", "rake_cap", "to", "locks"];
   const BOUND = ["board", "oop", "ip", "pot", "stack"];   // what a strategy's line says
   const weights = { oop: null, ip: null };                // of each class, as the server has read the range
-  const asked = { oop: 0, ip: 0 };                        // numbers of the newest questions
+  const asked = { oop: Promise.resolve(), ip: Promise.resolve() };  // what the server is asked of each, in order
   let page = null;           // what view.js lends
   let line = "", of = 0;     // a strategy's line that the spot is, and the strategy; "": it is typed
   let state = null;          // what /api/spots says
@@ -56,6 +56,7 @@ const Typed = (() => {
     drawBoard();
     for (const side of Object.keys(SIDES)) read(side);
     byId("spot-from").hidden = !line;
+    field("bets").placeholder = line ? "its own" : "0.5p";
   }
   function problem(text) {
     byId("spot-problem").textContent = text;
@@ -65,20 +66,19 @@ const Typed = (() => {
   /* --- ranges --- */
 
   /* Have the server read a range, after some classes have been given a weight. */
-  async function read(side, classes, weight) {
-    const number = ++asked[side], told = byId("spot-told-" + side);
+  function read(side, classes, weight) { asked[side] = asked[side].then(() => ask(side, classes, weight)); }
+  async function ask(side, classes, weight) {
+    const told = byId("spot-told-" + side);
     const order = { range: field(side).value, board: field("board").value.trim() };
     if (classes) Object.assign(order, { classes: classes.join(), weight: String(weight) });
     try {
       const found = await page.send("/api/spots/range", order);
-      if (number !== asked[side]) return;
       weights[side] = found.weights;
-      field(side).value = found.text;
+      if (classes && field(side).value === order.range) field(side).value = found.text;  // unless somebody types
       told.textContent = found.combos.toLocaleString("en", { maximumFractionDigits: 1 }) + " combos";
       told.classList.remove("wrong");
       field(side).setAttribute("aria-invalid", "false");
     } catch (error) {
-      if (number !== asked[side]) return;
       told.textContent = error.message;
       told.classList.add("wrong");
       field(side).setAttribute("aria-invalid", "true");

@@ -146,7 +146,7 @@ def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, caps
 @pytest.mark.parametrize(
     ("line", "out", "sentence"),
     [
-        ("r200c/", "x.txt", "ends in neither .csv nor .parquet"),
+        ("r200c/", "x.txt", "ends in none of .csv, .parquet and .html"),
         ("r200", "x.csv", "of a line that ends on the flop"),
         ("r200c/cc/", "x.csv", "ends behind the flop"),
         ("r300c/", "x.csv", "bets that the strategy has not"),

@@ -1,0 +1,62 @@
+"""A line on flop after flop as a page: its tables, sorted and filtered, as a browser shows them.
+
+Shows:
+
+* `mccfr report --spots` writes a page that sorts, filters by texture and plots (test_the_page_sorts_filters_and_plots)
+"""
+
+import pytest
+from browser import browsing, program
+from random_policy import policy
+
+from mccfr.config.games import Menu
+from mccfr.evaluation.flop_values import flop_report, some_flops
+from mccfr.policy.profile import Profile
+from mccfr.report.flops import FLOPS_PAGE
+from mccfr.runs.results.flop_tables import tables_of
+from mccfr.tables.strategy import tabulate
+from storage.outputs import check_output
+
+ROWS = "[...document.querySelectorAll('#flops tbody tr')].map((row) => [...row.cells].map((one) => one.textContent))"
+SUITS = str.maketrans("♣♦♥♠", "cdhs")
+
+
+@pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
+def test_the_page_sorts_filters_and_plots(tmp_path):
+    behaviour = policy(Menu(first=("0.5p",), later=(), max_bets=2), 1_000.0)
+    source = Profile(behaviour.game, tabulate(behaviour.game, behaviour.probabilities))
+    found = flop_report(source, "r200c/c", some_flops(12), 2)
+    tables, out = tables_of(found), tmp_path / "flops.html"
+    FLOPS_PAGE.write(out, "</script><b>random", found, tables)
+    FLOPS_PAGE.write(out, "</script><b>random", found, tables)  # over an earlier one
+    check_output(out, FLOPS_PAGE.ours)
+    with browsing(tmp_path / "browser") as page:
+        page.open(out.as_uri())
+        page.wait("document.body && document.querySelectorAll('#grid .cell .fill').length > 100")
+        shares = {row["flop"]: row["share"] for row in tables["flops"]}
+        listed = [row[0].translate(SUITS) for row in page[ROWS]]
+        assert sorted(listed) == sorted(shares) and [shares[flop] for flop in listed] == sorted(shares.values())[::-1]
+        page["[...document.querySelectorAll('#flops th button')].find((one) => one.textContent === 'EV oop').click()"]
+        ev = {row["flop"]: row["ev_oop"] for row in tables["flops"]}
+        listed = [row[0].translate(SUITS) for row in page[ROWS]]
+        assert [ev[flop] for flop in listed] == sorted(ev.values())[::-1]
+        first = tables["flops"][[row["flop"] for row in tables["flops"]].index(listed[0])]
+        assert f"{first['ev_oop']:.2f} ± {first['ev_oop_within']:.2f}" in page[ROWS][0]
+        assert page["document.querySelectorAll('#plot polygon').length"] == len(found.actions)
+        page["choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'"]
+        page["choice.dispatchEvent(new Event('change'))"]
+        rainbow = next(row for row in tables["textures"] if row["texture"] == "rainbow")
+        assert len(page[ROWS]) == sum(row["suits"] == "rainbow" for row in tables["flops"])
+        told = page["document.getElementById('mean').textContent"]
+        assert (
+            f"{100 * rainbow['share']:.1f} % of deals" in told and f"check or call {100 * rainbow['c']:.1f} %" in told
+        )
+        assert f"EQR oop {rainbow['eqr_oop']:.3f}" in told
+        page.call("Emulation.setDeviceMetricsOverride", width=390, height=900, deviceScaleFactor=1, mobile=False)
+        assert page["document.documentElement.scrollWidth <= 390"] and page.problems == []
+
+
+def test_nothing_else_is_written_over(tmp_path):
+    (tmp_path / "mine.html").write_text("mine")
+    with pytest.raises(FileExistsError):
+        check_output(tmp_path / "mine.html", FLOPS_PAGE.ours)
