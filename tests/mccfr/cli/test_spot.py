@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import mccfr
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.cli import main
+from mccfr.report.boards import shown_cards
+from mccfr.report.decisions import decision_views
 from mccfr.runs.reporter import Silent
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.runs.session import spot as session
 from mccfr.runs.session.spot import Asked, start_spot
 from mccfr.runs.session.start import Terms
@@ -223,6 +227,10 @@ def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
     assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
     assert policy.query("")["hands"] == {"7d6d": [0, 1], "8d8c": [0, 1]}
     assert policy.query("r150", hand="AhAd")["locked"] == ["f", "c"]
+    told = open_target(Reference(Path("policy")))
+    cards = shown_cards(told.game, (), 6)
+    views = decision_views(told.game, told.strategy, cards, 1 << 20)[0].values()
+    assert {view["line"]: view["k"] for view in views}.items() >= {"": [], "r150": [0]}.items()
     assert wrong.status == 2 and "give --replace" in wrong.err
     assert call(capsys, "exploit", "policy", "kept", "--share", "50%", "--replace").status == 0
     half = call(capsys, "exploit", "kept", "again", "--share", "0%", "--to", "1%").out
