@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import abstraction_option, code_option, force_option, own_file, path_type
+from mccfr.cli.options import Share, abstraction_option, code_option, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
-from mccfr.cli.spot import Share
 from storage.space import bytes_text
 
 MOST_FLOPS = 1_755

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.report.boards import NO_BOARD, ShownCards
+from mccfr.solvers.locked_tables import given_actions
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import line_text, put_in_chips, to_chips
@@ -93,7 +94,8 @@ def decision_views(game: Game, strategy: Strategy, cards: ShownCards, limit_byte
     The most played decisions come first.  Of each: `line`, `player`, `board`, `pot`, `actions` (with the chips put in
     after each and the node that follows, -1 where the hand ends), and for the hands of `hand_lists`, in that order,
     `p` (SCALE times the probabilities, hand by hand), `r` (reach as a share of the player's largest weight before the
-    game) and `u` (places in the list of hands whose infoset was never reached: uniform).
+    game) and `u` (places in the list of hands whose infoset was never reached: uniform); with locks also `k` (those of
+    hands of which actions are given, and not learnt).
     """
     views: dict[str, Any] = {}
     spent, largest = 0, np.maximum(cards.reach.max(axis=1), 1e-300)
@@ -108,8 +110,16 @@ def decision_views(game: Game, strategy: Strategy, cards: ShownCards, limit_byte
             "p": np.rint(probability * SCALE).astype(int).ravel().tolist(),
             "r": [float(f"{share:.3g}") for share in place.reach[player, hands] / largest[player]],
             "u": np.flatnonzero(weight == 0).tolist(),
+            **_locked(game, cards, place, hands),
         }
     return views, False
+
+
+def _locked(game: Game, cards: ShownCards, place: BoardDecision, hands: npt.NDArray[np.int64]) -> dict[str, list[int]]:
+    if game.tree.locks is None:
+        return {}
+    buckets = cards.boards[place.board].bucket[int(game.tree.arrays.player[place.node])][hands]
+    return {"k": np.flatnonzero(given_actions(game, place.node)[buckets].any(axis=1)).tolist()}
 
 
 def hand_lists(cards: ShownCards) -> list[list[list[int]]]:

@@ -26,7 +26,7 @@ def check_locks(game: Game) -> None:
     if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in given):
         raise ValueError(
             "game.locks that bar an action, and leave the others free, are for solver.algorithm = 'cfr': take the "
-            "action out of game.menu, or say what is done instead"
+            "action out of game.menu, as game.menu.river.button.later = [] does, or say what is done instead"
         )
 
 

@@ -43,6 +43,7 @@ class UpiSession:
         self._say = say
         self._ranges: list[str | None] = [None, None]
         self._board, self._pot, self._stack = "", 0.0, 0.0
+        self._rake, self._rake_cap = 0.0, 0.0
         self._lines = list[Amounts]()
         self._accuracy: tuple[float, bool] = (0.003, True)  # and whether it is a share of the pot
         self._threads = available_threads()
@@ -79,6 +80,10 @@ class UpiSession:
     def set_eff_stack(self, text: str) -> None:
         """Chips that each has behind."""
         (self._stack,) = _numbers(text, 1, "set_eff_stack takes the chips that each has behind")
+
+    def set_rake(self, text: str) -> None:
+        """A share of every pot, and the most chips that are taken of one; 0 0: none."""
+        self._rake, self._rake_cap = _numbers(text, 2, "set_rake takes a share and the most chips: 0.05 30, or 0 0")
 
     def set_threads(self, text: str) -> None:
         """Threads; 0: one a processor."""
@@ -130,6 +135,7 @@ class UpiSession:
             raise ValueError("a tree needs set_board, set_pot and set_eff_stack before it")
         ranges = dict(zip(("oop", "ip"), self._ranges, strict=True))
         added = bets(self._lines, self._pot / 2)
+        raked = {"rake": self._rake, "rake_cap": self._rake_cap} if self._rake and self._rake_cap else {}
         return {
             "board": self._board,
             "ranges": ranges,
@@ -137,6 +143,7 @@ class UpiSession:
             "effective_stack": self._stack,
             "big_blind": _LEAST_BET,
             "menu": {"first": [], "later": [], "add": added},
+            **raked,
         }
 
     def build_tree(self, _: str) -> None:
@@ -446,6 +453,8 @@ _ACCEPTED = (
     "set_always_recalc",
     "set_isomorphism",
     "set_info_freq",
+    "set_algorithm",
+    "reset_icm_tables",
     "small_strats",
     "is_ready",
     "load_all_nodes",

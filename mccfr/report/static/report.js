@@ -11,7 +11,7 @@
   /* Hands of each cell with their reach, and the cell's strategy: the mean over hands, weighed by reach. */
   function cells(view) {
     const list = data.hands[view.board][view.player], count = view.actions.length;
-    const unreached = new Set(view.u), made = {};
+    const unreached = new Set(view.u), locked = new Set(view.k || []), made = {};
     list.forEach((hand, place) => {
       const cell = data.cell[hand];
       if (!made[cell]) {
@@ -24,7 +24,10 @@
         one.plain[action] += share;
         one.weighed[action] += view.r[place] * share;
       });
-      one.hands.push({ name: data.names[hand], reach: view.r[place], shares: shares, unreached: unreached.has(place) });
+      one.hands.push({
+        name: data.names[hand], reach: view.r[place], shares: shares,
+        unreached: unreached.has(place), locked: locked.has(place),
+      });
     });
     for (const cell in made) {
       const one = made[cell];
@@ -59,6 +62,7 @@
     one.hands.forEach((hand) => {
       const line = element("tr"), name = drawnHand(hand.name);
       if (hand.unreached) name.append(element("small", " never reached", { class: "quiet", title: "so it plays uniformly" }));
+      if (hand.locked) name.append(element("small", " locked", { class: "quiet", title: "given, not learnt" }));
       line.append(name, element("td", null, {}, bar(hand.shares, colour)), element("td", percent(hand.reach)),
         ...hand.shares.map((share) => element("td", percent(share))));
       body.append(line);

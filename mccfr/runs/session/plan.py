@@ -106,6 +106,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     tried = _tried(config, base, game, layout, seconds) if seconds else None
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
+    memory, written = planned_memory(config, game, layout), layout.nbytes / COMMIT_BYTES_PER_SECOND[kind]
     found = {
         "game": game.name,
         **game.counts(),
@@ -116,10 +117,10 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         **_strata(config, game, layout),
         **_turns(config, game, layout, expected, tried),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
-        **planned_memory(config, game, layout),
+        **memory,
         "checkpoint_bytes": layout.nbytes,  # before compression
-        "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
-        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
+        "checkpoint_seconds": written,
+        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
         "checkpoints_kept": checkpoints_kept(config),
         "disk_bytes": disk_bytes(config, layout),
         **_time(config, game, expected, tried),
@@ -263,10 +264,11 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
     """Memory by what it is for, and in all.
 
     A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
-    it fits, so that it is not among what a run cannot do without.
+    it fits, so that it is not among what a run cannot do without; and not where sums are measured in place.
     """
     tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
-    copy = layout.nbytes if config.run.workers and config.tables.resident is None else 0
+    in_place = all(method_for(game, name).in_place(game) for name in config.evaluation.chosen)
+    copy = layout.nbytes if config.run.workers and config.tables.resident is None and not in_place else 0
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations

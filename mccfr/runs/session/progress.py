@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
+from math import log
 
 from mccfr.config.tables import RunSettings
 from mccfr.runs.directory.run import METRICS
@@ -30,17 +32,36 @@ class Meter:
         self.origin, self.trained_before = Totals(), 0.0
         self.silent: Sequence[Silence] = ()
         self._last_metrics = time.monotonic()
+        self._found = list[tuple[int, float]]()  # iterations, and exploitability as a share of the pot
+
+    def measured(self, iterations: int, pot_share: float) -> None:
+        """Take note of an evaluation, where the run is to end by what it finds."""
+        self._found.append((iterations, pot_share))
+
+    def _iterations_to_go_to(self) -> float | None:
+        """The iterations at which exploitability is as low as asked for, if it goes on falling as it does; or None.
+
+        It falls as a power of the iterations; the last two evaluations of which the later is lower say which.
+        """
+        goal, known = self._settings.exploitability_pot, [one for one in self._found if min(one) > 0]
+        for (first, before), (last, after) in reversed(list(pairwise(known))):
+            if goal is not None and last > first and after < before:
+                return float(last * max(1.0, after / goal) ** (log(last / first) / log(before / after)))
+        return None
 
     def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
         """Where the run stands; `goes_on`: workers train and were not told to rest, and time is left."""
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
         nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
         iterations_per_second = (totals.iterations - self.origin.iterations) / seconds
+        ends: float | None = self._settings.iterations
+        if self._settings.exploitability_pot is not None:
+            ends = self._iterations_to_go_to()
         ahead = [
             ((limit - count) / rate, count / limit)
             for count, limit, rate in (
                 (totals.nodes, self._settings.nodes, nodes_per_second),
-                (totals.iterations, self._settings.iterations, iterations_per_second),
+                (totals.iterations, ends, iterations_per_second),
                 (clock.seconds, self._settings.seconds, 1.0),
             )
             if limit and rate > 0

@@ -321,11 +321,12 @@ class Session:
     def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
 
-        Nobody could either where what is saved is not in memory as a whole.
+        Nobody could either where what is saved is not in memory as a whole, and nobody does where what is measured
+        lies where it is trained: the tables are the most of what such a run takes.
         """
         tables = pool.tables
         size = sum(tables[name].nbytes for name in names)
-        if self._settings.workers == 0 or pool.extra_state() is not None:
+        if self._settings.workers == 0 or pool.extra_state() is not None or self._saver.measures_in_place:
             return None
         if size > _COPY_SHARE * available_memory_bytes():
             return None
@@ -338,7 +339,7 @@ class Session:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
-        if stop.done or (not stop.commit and self._saver.measures_in_place):
+        if stop.done:
             room = None
         elif room is None:
             room = self._room(pool, names)
@@ -355,6 +356,8 @@ class Session:
         for record in self._save(pool, arrays, now, stop):
             self._evaluation, self._evaluated_now = record, True
             self._near_enough = self._near_enough or self._is_near_enough(record)
+            for share in self._pot_share(record).values():
+                self._meter.measured(record["iterations"], share)
             self._reporter.evaluation(record | self._pot_share(record))
 
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:

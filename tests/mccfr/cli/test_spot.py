@@ -2,15 +2,20 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import call
 
 import mccfr
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.cli import main
+from mccfr.report.boards import shown_cards
+from mccfr.report.decisions import decision_views
 from mccfr.runs.reporter import Silent
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.runs.session import spot as session
 from mccfr.runs.session.spot import Asked, start_spot
 from mccfr.runs.session.start import Terms
@@ -209,6 +214,27 @@ def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets,
     assert found["unlocked_gain_chips"] == pytest.approx([found["gain_chips"][0], free], abs=0.2)
     checked = mccfr.evaluate(found["run"], "exact")
     assert checked.best_response_chips[0] + 50 == pytest.approx(worth, abs=0.05)
+
+
+def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
+    """It wins what `exact` says, of the policy and of what is written; the caller's part stays beside it, locked."""
+    mccfr.Run(answer(capsys, *POLAR, "--lock", "r150=c 30%", "--to", "5%")["run"]).export("policy")
+    best = mccfr.evaluate("policy", "exact").best_response_chips
+    told = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
+    ((won,), wrong) = told["answers"], call(capsys, "exploit", "policy", "kept")
+    assert won["wins_chips"] == pytest.approx(best[0], abs=1e-9) and won["role"] == "out of position"
+    policy = mccfr.load_policy("kept")
+    assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
+    assert policy.query("")["hands"] == {"7d6d": [0, 1], "8d8c": [0, 1]}
+    assert policy.query("r150", hand="AhAd")["locked"] == ["f", "c"]
+    told = open_target(Reference(Path("policy")))
+    cards = shown_cards(told.game, (), 6)
+    views = decision_views(told.game, told.strategy, cards, 1 << 20)[0].values()
+    assert {view["line"]: view["k"] for view in views}.items() >= {"": [], "r150": [0]}.items()
+    assert wrong.status == 2 and "give --replace" in wrong.err
+    assert call(capsys, "exploit", "policy", "kept", "--share", "50%", "--replace").status == 0
+    half = call(capsys, "exploit", "kept", "again", "--share", "0%", "--to", "1%").out
+    assert half.startswith("player 0 (out of position): wins") and "player 1 (in position)" in half
 
 
 TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --raises 1p --workers 2 --to 20%"

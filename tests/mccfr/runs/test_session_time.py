@@ -1,6 +1,7 @@
 """What a session says it is doing, and for how long: the limit in time, the share done, phases."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import sessions
@@ -9,12 +10,15 @@ from sessions import NO_EVALUATION
 from abstraction.kernels import compiling
 from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
+from mccfr.config.tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
+from mccfr.runs.session.progress import Meter
 from mccfr.solvers.sampling.external.algorithm import ExternalSampling
+from mccfr.tables.discount import Schedule
 
 
 class Recorder:
@@ -220,3 +224,21 @@ def test_the_bar_names_a_phase_at_once():
         reporter.progress(at(1.0, None))
         reporter.phase("writing checkpoint 3")
         assert shown.fields["text"].startswith("writing checkpoint 3 · ") and shown.fields["text"].endswith("· 100%")
+
+
+def test_time_left_of_a_spot_comes_from_the_fall_of_exploitability():
+    """Not from the most iterations that it may take; where a measurement rises, from the last two that fell."""
+    settings = RunSettings(iterations=5_000, exploitability_pot=0.003)
+    meter = Meter(settings, Schedule(), Recorder(), None)
+    pool, clock = SimpleNamespace(totals=lambda: (1_000, 100), busy_seconds=lambda: 10.0), SimpleNamespace(seconds=10.0)
+
+    def told():
+        found = meter.progress(pool, clock, goes_on=True)
+        return found.share_done, found.seconds_left
+
+    assert told() == (None, None)
+    meter.measured(50, 0.012)
+    meter.measured(100, 0.006)
+    assert told() == pytest.approx((0.5, 10.0))
+    meter.measured(110, 0.007)
+    assert told() == pytest.approx((0.5, 10.0))

@@ -1,7 +1,10 @@
-"""A typed spot solved on flop after flop: each as `mccfr spot` says it, and gone on with after a stop."""
+"""A typed spot solved on flop after flop: each as `mccfr spot` says it, and gone on with after kill -9."""
 
 import csv
 import json
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +15,28 @@ from mccfr.evaluation.flop_values import Flops, some_flops
 from mccfr.runs.results.solved_flops import solved_flops, typed_spot
 
 SPOT = ["--oop", "AA,QJs", "--ip", "KK,T9s", "--pot", "40", "--stack", "20", "--bets", "allin", "--raises", ""]
+
+
+KILLED = """
+import os, signal, sys
+from mccfr.cli import main
+from mccfr.runs.results.solved_flops import SolvedFlops
+play, done = SolvedFlops.play, []
+
+def die(self, unit):
+    if done:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(unit)
+    return play(self, unit)
+
+SolvedFlops.play = die
+main(sys.argv[1:])
+"""
+
+
+def kill_at_the_second_flop(arguments):
+    """The status of a process that does a command, until it is killed."""
+    return subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], check=False).returncode
 
 
 @pytest.fixture
@@ -37,12 +62,15 @@ def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
 
 def test_it_goes_on_from_what_was_kept(spot, tmp_path, capsys):
     asked = ["report", "there", "out.csv", "--spots", "", "--flops", 2, "--to", "5%", "--keep", "kept"]
+    assert kill_at_the_second_flop(asked) == -signal.SIGKILL
+    stopped = (tmp_path / "kept").stat().st_size
     assert call(capsys, *asked).status == 0
     first = (tmp_path / "out.csv").read_text()
     rows = list(csv.DictReader(first.splitlines()))
     assert len(rows) == 2 and all(float(row["exploitability_pot"]) <= 0.05 for row in rows)
     assert [float(row["ev_oop"]) + float(row["ev_ip"]) for row in rows] == pytest.approx([40, 40], abs=1e-3)
     size = (tmp_path / "kept").stat().st_size
+    assert 0 < stopped < size  # one flop was kept
     assert call(capsys, *asked).status == 0
     assert (tmp_path / "out.csv").read_text() == first and (tmp_path / "kept").stat().st_size == size
     assert "a spot is reported where it begins" in call(capsys, *asked[:4], "c", *asked[5:]).err

@@ -254,6 +254,19 @@ def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
     assert client.ask("go").startswith("ERROR: the tree is of a run or policy")
 
 
+def test_rake_is_taken_of_what_is_won():
+    """At most the cap; what both win falls short of the pot by it, and hands' values are after it."""
+    short = []
+    for rake in ("0 0", "0.05 1000", "0.05 4"):
+        client = spot(RIVER, *LINES)
+        client.ask(f"set_rake {rake}", "build_tree", "set_accuracy 1", "go", "wait_for_solver")
+        told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
+        short.append(180 - float(told["EV OOP"]) - float(told["EV IP"]))
+        ev, met = (np.array(line.split(), float) for line in client.ask("calc_ev OOP r:0").split("\n"))
+        assert np.nansum(ev * met) / met[~np.isnan(ev)].sum() == pytest.approx(float(told["EV OOP"]), abs=2e-3)
+    assert short[0] == pytest.approx(0, abs=0.01) and short[1] > 9 and 3.5 < short[2] <= 4
+
+
 def test_scripts_are_run_line_by_line(tmp_path):
     script = tmp_path / "script.txt"
     script.write_text("#Board#Qs Jh\nset_board QsJh2h\n\nset_eff_stack 10\nfoo\nset_pot 0 0 10\n")

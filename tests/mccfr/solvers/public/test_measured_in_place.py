@@ -12,13 +12,14 @@ from pathlib import Path
 import mutants
 import numpy as np
 import pytest
+from msgspec import structs
 
 from mccfr.config.file import config_from
 from mccfr.config.spot import spot_document
 from mccfr.evaluation.exact import evaluate_exact, prepared_tree
 from mccfr.games.catalogue import build_game
 from mccfr.runs.results.averages import sums_average
-from mccfr.runs.session.plan import evaluation_bytes, planned_layout
+from mccfr.runs.session.plan import evaluation_bytes, planned_layout, planned_memory
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
@@ -90,8 +91,11 @@ def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
     game = build_game(chosen.game, Path())
     layout = planned_layout(chosen, game)
     assert evaluation_bytes(chosen, game, layout) > layout.nbytes
+    trained = structs.replace(chosen, run=structs.replace(chosen.run, workers=1))
+    assert planned_memory(trained, game, layout)["copy_bytes"] == layout.nbytes
     monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
     assert evaluation_bytes(chosen, game, layout) == 0
+    assert planned_memory(trained, game, layout)["copy_bytes"] == 0  # nobody trains while it is saved
 
 
 def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large):

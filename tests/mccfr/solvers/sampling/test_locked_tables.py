@@ -73,7 +73,9 @@ def test_samplers_keep_locked_rows_and_learn_the_rest(name):
 @pytest.mark.parametrize("name", ["external", "floored"])
 def test_samplers_bar_no_action_alone(name):
     game, algorithm = leduc(SAMPLERS[name][0])
-    with pytest.raises(ValueError, match=r"take the action out of game\.menu, or say what is done instead"):
+    with pytest.raises(
+        ValueError, match=r"take the action out of game\.menu, as game\.menu\.river\.button\.later = \[\]"
+    ):
         algorithm.layout(some_locks(game))
 
 
