@@ -345,8 +345,10 @@ def lossless_buckets(
     """
     disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
     live = disjoint[None] & (reach > 0)[:, None]
-    numbers = np.cumsum(live.reshape(2, -1), axis=1).reshape(live.shape) - 1
-    return np.where(live, numbers, NO_BUCKET).astype(np.int32)
+    found = np.full(live.shape, NO_BUCKET, np.int32)
+    for numbers, own in zip(found, live, strict=True):
+        numbers[own] = np.arange(own.sum(), dtype=np.int32)
+    return found
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:

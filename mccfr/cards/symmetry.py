@@ -97,8 +97,10 @@ def lossless(cards: ListedCards) -> ListedCards:
             held = known[player] != NO_BUCKET
             there = np.zeros(pair.size, bool)
             there[pair[held]] = True
-            number = np.cumsum(there) - 1
-            buckets[street][player][held], counts[street, player] = number[pair[held]], there.sum()
+            counts[street, player] = there.sum()
+            number = np.zeros(pair.size, np.int32)
+            number[there] = np.arange(counts[street, player])
+            buckets[street][player][held] = number[pair[held]]
     return replace(cards, bucket=buckets, buckets=counts)
 
 
