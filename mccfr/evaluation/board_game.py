@@ -32,8 +32,11 @@ def board_game(
 
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
-    cards, tables, _ = known_rows(game, strategy, cards)
-    return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables
+    cards, tables, numbers = known_rows(game, strategy, cards)
+    tree = game.tree
+    if tree.locks is not None:
+        tree = replace(tree, locks=tree.locks.renumbered(tree.arrays.block, numbers))
+    return public_tree(replace(game, cards=cards, tree=tree), [table.T for table in tables]), tables
 
 
 def known_rows(

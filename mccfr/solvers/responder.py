@@ -11,6 +11,7 @@ to hand, and where nothing else moves, that noise is all there is to overcome.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,11 @@ def responder(
 ) -> Solver:
     """What trains the player in a seat on `responder_tables`, which are changed in place.
 
-    game   with the cards of both players as each remembers them (`Cards.seated`)
+    game   with the cards of both players as each remembers them (`Cards.seated`); he is free where its rows are locked
     state  to go on from; changed as it goes
     """
     share = Share(STREAMS + seat, 1, state or WorkerState())
+    game = replace(game, tree=replace(game.tree, locks=None))  # of buckets that are not his
     if sampler == PUBLIC:
         public = PublicChanceConfig(seed=seed, discount="linear", period_nodes=_PERIOD_BOARDS * game.tree.nodes)
         return public_chance_solver(game, public, tables, share, (seat,))

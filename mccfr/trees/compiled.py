@@ -84,6 +84,12 @@ class Locks:
     shares: Mapping[int, npt.NDArray[np.float64]]
     by_hand: bool
 
+    def renumbered(self, block: npt.NDArray[np.int8], before: Sequence[npt.NDArray[np.integer]]) -> "Locks":
+        """The same for buckets of other numbers: `before` [K] by block, which each had; `block` [N] of nodes."""
+        if self.by_hand:
+            return self
+        return Locks({node: of[:, before[int(block[node])]] for node, of in self.shares.items()}, by_hand=False)
+
 
 @dataclass(frozen=True)
 class CompiledTree:
