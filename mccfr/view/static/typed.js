@@ -51,7 +51,7 @@ const Typed = (() => {
         field("pot").value = there.pot_chips;
         field("stack").value = there.behind_chips ? there.behind_chips[0] : "";
         byId("spot-from").textContent = "After " + line + " of " + game.title + ", by its own bets unless others are given.";
-      } catch (error) { line = ""; problem(error.message); }
+      } catch (error) { line = ""; problem(page.toldOf(error)); }
     }
     drawBoard();
     for (const side of Object.keys(SIDES)) read(side);
@@ -164,12 +164,15 @@ const Typed = (() => {
     try {
       state = await page.send("/api/spots/solve", line ? { ...order, line, of } : order);
       watch();
-    } catch (error) { problem(error.message); }
+    } catch (error) { problem(page.toldOf(error)); }
   }
   async function watch() {
     const number = ++watching;
     while (number === watching && shown()) {
-      try { state = await page.ask("/api/spots", {}); } catch { state = null; }
+      try { state = await page.ask("/api/spots", {}); } catch (error) {
+        if (error instanceof TypeError) { problem(page.toldOf(error)); return; }
+        state = null;  // nothing was typed yet
+      }
       if (number !== watching) return;
       drawState();
       if (!state || state.done) return;

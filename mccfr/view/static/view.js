@@ -73,6 +73,7 @@ const View = (() => {
     if (to === location.hash) { load(); return; }
     if (replaced) { history.replaceState(null, "", to); load(); } else location.hash = to;
   }
+  const toldOf = (error) => error instanceof TypeError ? SILENT : error.message;
   const lineStreet = (line) => (line.match(/\//g) || []).length;
   /* The board that goes with a line: what has been chosen, as far as the street has cards. */
   function boardOf(line) {
@@ -100,7 +101,7 @@ const View = (() => {
       try { await turn(Number(of)); } catch (error) {
         if (error.message.includes("type a spot")) location.hash = "#spot";  // there is no strategy
         byId("note").hidden = true;
-        problem(error instanceof TypeError ? SILENT : error.message);
+        problem(toldOf(error));
         return;
       }
       if (number !== asked) return;
@@ -132,7 +133,7 @@ const View = (() => {
         spot = await ask("/api/spot", { line: "", board: "" });
         draw();
       }
-      problem(silent ? SILENT : error.message);
+      problem(toldOf(error));
     }
   }
   /* Show another strategy: what the page was opened with, or a spot that was typed. */
@@ -772,7 +773,7 @@ const View = (() => {
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    Object.assign(lent, { ask, send, money, split, labels: LABELS });
+    Object.assign(lent, { toldOf, ask, send, money, split, labels: LABELS });
     byId("as-spot").addEventListener("click", () => {
       location.hash = "#spot&" + new URLSearchParams({ line: spot.line, board: spot.board, of: base });
     });

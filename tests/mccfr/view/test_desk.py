@@ -7,6 +7,7 @@ Shows:
 """
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -14,10 +15,13 @@ from browser import browsing, program
 from commands import call
 from pages_server import served_shelf
 from random_policy import policy
+from refusals import refused
 
 from abstraction.ranges import class_names, parse_range
 from mccfr.view import Shelf, Spots, open_shelf
+from mccfr.view.desk import Desk
 from mccfr.view.solve_spot import solve_spot
+from mccfr.view.solving import BusyError
 
 RIVER = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": "180", "stack": "910"}
 
@@ -44,6 +48,14 @@ def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch
     arguments = [f"--{name}={text}" for name, text in RIVER.items() if name != "board"]
     status, out, _ = call(capsys, "spot", RIVER["board"], *arguments, "--to", "0.5%", "--bets", "0.5p", "--json")
     assert status == 0 and {**json.loads(out), "seconds": 0} == {**told[-1]["answer"], "seconds": 0}
+
+
+def test_what_is_solved_at_a_time_is_counted_with_all_else():
+    """Where others are being solved nothing begins, and nothing is told of."""
+    desk = Desk(threading.Semaphore(0), lambda run, asked: 0)
+    with pytest.raises(BusyError, match="spots of other strategies are being solved"):
+        desk.start(RIVER)
+    refused("no spot has been typed yet", desk.state)
 
 
 @pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
