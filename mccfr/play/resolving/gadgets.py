@@ -16,6 +16,12 @@ Margins are chips a hand; all other values are counterfactual, chips times the w
 raised by what the opponent has given away on his way (`gifts`), which makes either of the two "reach" subgame solving
 (Brown & Sandholm 2017, section 4).
 
+A safe gadget's game has many equilibria: against hands that do not enter, our play may be anything that keeps them out.
+The better ones answer those hands as well, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026).  So our
+play learns against a range in which hands enter by mistake, with a chance of 1/2t in iteration t (`Gadget.met`); half
+of these come as dealt, half as the strategy in force would have him come, which is ours.  Gaps are those of the gadget
+without mistakes.
+
 A gadget's own regrets are matched and discounted as those of the subgame (`Step`).
 """
 
@@ -32,12 +38,17 @@ Floats = npt.NDArray[np.float64]
 class Gadget(ABC):
     """The opponent's way into a subgame.  H hands of his."""
 
-    def __init__(self, hands: int) -> None:
-        self._sums, self._weight = np.zeros(hands), 0.0
+    def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
+        """`mistaken` [H] weighs the hands that enter by mistake; None: none do."""
+        self._sums, self._weight, self._mistaken = np.zeros(hands), 0.0, mistaken
 
     @abstractmethod
     def range(self) -> Floats:
         """[H] weights of his hands in the subgame, as he plays now."""
+
+    def met(self, chance: float) -> Floats:
+        """[H] the range that our play learns against: with this chance he enters by mistake."""
+        return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 
     @abstractmethod
     def update(self, values: Floats, step: Step) -> None:
@@ -91,9 +102,9 @@ class Unsafe(Gadget):
 class Resolving(Gadget):
     """He enters with any hand of the deal, or takes its alternative."""
 
-    def __init__(self, dealt: Floats, alternatives: Floats) -> None:
+    def __init__(self, dealt: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """`dealt` [H] are the weights of the deal, not those of his strategy; `alternatives` [H] as `values`."""
-        super().__init__(len(dealt))
+        super().__init__(len(dealt), mistaken)
         self._dealt, self._alternatives = dealt, alternatives
         self._enter, self._leave = np.zeros_like(dealt), np.zeros_like(dealt)
 
@@ -129,9 +140,11 @@ class Resolving(Gadget):
 class Maxmargin(Gadget):
     """He enters with a hand of his choice, and wins what it is worth beyond its alternative."""
 
-    def __init__(self, dealt: Floats, alternatives: Floats, opponent_weight: Floats) -> None:
+    def __init__(
+        self, dealt: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
+    ) -> None:
         """`opponent_weight` [H] is the weight of our hands that each of his meets, 0 for a hand that meets none."""
-        super().__init__(len(dealt))
+        super().__init__(len(dealt), mistaken)
         self._live = (dealt > 0) & (opponent_weight > 0)
         self._alternatives = alternatives
         self._share = np.divide(1.0, opponent_weight, out=np.zeros_like(opponent_weight), where=self._live)

@@ -1,13 +1,15 @@
 """One spot solved again for one of its players.
 
 Full-width CFR (DCFR unless told otherwise) on real hands, with a gadget before the first decision (`gadgets`).  Each
-iteration the opponent goes first: his hands' values in the subgame teach the gadget, and what comes through it is the
-range that our traversal meets.  Regrets of an infoset do not depend on its own player's range, so nothing else changes.
+iteration the opponent goes first: his hands' values in the subgame teach the gadget, and what comes through it, or by
+mistake, is the range that our traversal meets.  Regrets of an infoset do not depend on its own player's range, so
+nothing else changes.
 
 A spot whose hands keep shared buckets on later streets (`Spot.merged`) is solved by public chance sampling instead, on
 BOARDS full boards an iteration: 2,352 turns and rivers follow a flop.  Tables are neither floored nor discounted there,
-and all iterations count alike: floors add up noise, and left six times the gap in a game of three streets.  Maxmargin
-did not converge so, and is refused.
+and all iterations count alike: floors add up noise, and left six times the gap in a game of three streets.  Nobody
+enters by mistake there, since what that costs would be averaged in for good.  Maxmargin did not converge so, and is
+refused.
 
 Chips are those of the whole hand throughout.  Counterfactual values are linear in our range, which is scaled to a sum
 of 1 inside, so that neither float32 nor what counts as a gain depends on how rarely we get here.
@@ -33,7 +35,7 @@ from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import row_starts
 
 Floats = npt.NDArray[np.float64]
-METHODS = ("maxmargin", "resolving", "unsafe")
+METHODS = ("resolving", "maxmargin", "unsafe")
 """Gadgets by the names that commands take, the default first."""
 BOARDS = 8
 """Full boards of one iteration where boards are sampled."""
@@ -113,8 +115,8 @@ def resolve(
 ) -> Resolved:
     """Solve a spot for one player.
 
-    ranges        [2, H] weights of both players' hands at the root, by the strategies in force; the opponent's is read
-                  by the unsafe method alone
+    ranges        [2, H] weights of both players' hands at the root, by the strategies in force; of the safe methods'
+                  results neither bound nor gap relies on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
     workers       threads that share the boards of the next street; what is found does not depend on them
     seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
@@ -136,14 +138,16 @@ def resolve(
         raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
     ours, dealt = ranges[player] / scale, spot.weights[1 - player]
     opponent_weight = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
+    other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else dealt
+    believed, any_hand = other / (other @ opponent_weight), dealt / (dealt @ opponent_weight)
+    mistaken = (believed + any_hand) / 2
     gadget: Gadget
     if alternatives is None or method == "unsafe":
-        other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else dealt
-        gadget = Unsafe(other / (other @ opponent_weight))
+        gadget = Unsafe(believed)
     elif method == "resolving":
-        gadget = Resolving(dealt / (dealt @ opponent_weight), alternatives / scale)
+        gadget = Resolving(any_hand, alternatives / scale, mistaken)
     else:
-        gadget = Maxmargin(dealt, alternatives / scale, opponent_weight)
+        gadget = Maxmargin(dealt, alternatives / scale, opponent_weight, mistaken)
     side = _Side(spot, player, ours, scale)
     if spot.merged:
         return _Sampling(side, gadget, alike, seed).run(effort)
@@ -229,7 +233,7 @@ class _FullWidth(_Solver):
         values = cfr.traverse(1 - player, self._at_root(gadget.range()))
         gadget.update(values.astype(np.float64), step)
         self._fix()
-        cfr.traverse(player, self._at_root(gadget.range()))
+        cfr.traverse(player, self._at_root(gadget.met(0.5 / (cfr.iteration + 1))))
         self._fix()
         cfr.iteration += 1
 

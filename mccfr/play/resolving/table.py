@@ -100,7 +100,7 @@ class Settings:
 
 
 SETTINGS = Settings()
-"""Maxmargin on the river."""
+"""The first method, on the river."""
 
 
 def settings_of(text: str) -> Settings:

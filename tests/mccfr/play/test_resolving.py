@@ -16,6 +16,8 @@ Shows:
   exploited; at the table the policy stands in every copy (test_a_street_solved_with_several_continuations,
   test_one_continuation_is_found_out, test_limited_best_responses_are_exact_where_nothing_is_bet_later,
   test_biased_continuations, test_a_flop_alone_is_solved_with_the_policy_below)
+* A gadget's better equilibria are found: hands that stay out are answered as if they had not; planted: nobody enters by
+  mistake (test_hands_that_stay_out_are_answered)
 * Planted: later streets that learn, choices of the wrong player, own continuations that are biased, a response that
   is none (test_errors_of_depth_limited_solving_are_caught)
 * Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
@@ -215,6 +217,21 @@ def test_nested_resolving_keeps_within_its_bound():
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
 
+def loses_behind(kind, module=whole):
+    """What the good strategy with the random second street loses once that and the third are solved again."""
+    game, _, strategy = three_streets()
+    found = module.resolve_street(game, strategy, 1, kind, Effort(60))
+    assert within_bound(game, strategy, found)
+    return exploitability(game, found.strategy)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("resolving", 0.1), ("maxmargin", 0.12)])
+def test_hands_that_stay_out_are_answered(kind, most):
+    """Before and after it an equilibrium is played, so that one is left to be found; planted: nobody errs."""
+    assert loses_behind(kind) < most
+    assert loses_behind(kind, mutant_whole(("0.5 / (cfr.iteration + 1)", "0.0"))) > most
+
+
 # --- boards sampled, hands in shared buckets on later streets ---
 
 
@@ -340,12 +357,17 @@ def test_precision_ends_it():
 @pytest.mark.parametrize(
     ("what", "says"),
     [
-        (lambda here, ranges: resolve(here, 0, ranges, None, "gadget"), "maxmargin, resolving, unsafe"),
+        (lambda here, ranges: resolve(here, 0, ranges, None, "gadget"), "resolving, maxmargin, unsafe"),
         (lambda here, ranges: resolve(here, 0, ranges, None), "needs the opponent's alternatives"),
         (lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe"), "no hand that comes to node"),
         (lambda here, ranges: DepthLimitedSpot(here, [], 0), "the last street is solved to its end"),
         (lambda here, ranges: Spot(here.origin, -1, 0), "not one of the tree's decisions"),
-        (lambda here, ranges: resolve(Spot(here.origin, here.node, 0, merged=True), 0, ranges, ranges[1]), "converge"),
+        (
+            lambda here, ranges: resolve(
+                Spot(here.origin, here.node, 0, merged=True), 0, ranges, ranges[1], "maxmargin"
+            ),
+            "converge",
+        ),
     ],
 )
 def test_what_cannot_be_solved_is_refused(what, says):
