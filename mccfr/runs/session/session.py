@@ -145,7 +145,8 @@ class Session:
         pool.go_on(restored)
         if restored is None:
             run = self._run
-            self._reporter.phase("filling the tables")
+            if getattr(run.config.solver, "warm_start", None) is not None:
+                self._reporter.phase("filling the tables")
             fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash)
         else:
             for name, table in tables.items():
