@@ -1,5 +1,6 @@
 """The policy that a run's tables begin with (`solver.warm_start`): found, known again, and put into fresh tables."""
 
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -50,16 +51,25 @@ def check_warm_start(config: Config, base: Path, game: Game) -> None:
         _opened(path, game)
 
 
-def fill_warm(config: Config, base: Path, game: Game, tables: TableSet, known: str | None = None) -> None:
+def fill_warm(
+    config: Config,
+    base: Path,
+    game: Game,
+    tables: TableSet,
+    known: str | None = None,
+    filled: Callable[[float], None] = lambda _: None,
+) -> None:
     """Put the policy of a configuration, or what it has sampled first, into fresh tables, in place.
 
-    known  `policy_hash` of the policy that it was when the run was made; None: whatever lies there
+    known   `policy_hash` of the policy that it was when the run was made; None: whatever lies there
+    filled  told what share of the sampling is done; what it raises ends it
+
     Raises `ValueError` where another policy lies there, and as `check_warm_start`.
     """
     path, solver = warm_policy(config, base), config.solver
     if path is None:
         if isinstance(solver, CfrBrConfig) and isinstance(solver.warm_start, int):
-            strategy = _sampled(game, solver.warm_start, solver.seed)
+            strategy = _sampled(game, solver.warm_start, solver.seed, filled)
             begin_warm_boards(game, trunk_game(solver, game), tables, game, strategy, WARM_BOARDS)
         return
     if known is not None and policy_hash(path) != known:
@@ -76,13 +86,14 @@ def fill_warm(config: Config, base: Path, game: Game, tables: TableSet, known: s
     begin_warm(game, tables, policy.game, policy.strategy(), solver.warm_iterations)
 
 
-def _sampled(game: Game, nodes: int, seed: int) -> Strategy:
+def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None]) -> Strategy:
     """The average strategy of external sampling for so many nodes, by one worker in this process."""
     config = Config(game=GameConfig(), solver=ExternalSamplingConfig(seed=seed))  # the game is made already
     algorithm = algorithm_of(algorithm_of(config).completed(game))
     tables, done = private_tables(algorithm.layout(game)), 0
     solver = algorithm.solver(game, tables)
     while done < nodes:
+        filled(done / nodes)
         done += solver.run(done, nodes - done, nodes)[1]
     return algorithm.averages.strategy(game, tables, done, solver.state.iterations)
 

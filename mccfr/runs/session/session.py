@@ -128,6 +128,12 @@ class Session:
             finally:
                 self._signals.closing = True
 
+    def _filled(self, share: float) -> None:
+        """Tell how far tables are filled; a signal ends it, as there is nothing to save yet."""
+        self._reporter.phase(f"filling the tables, {share:.0%}", share)
+        if self._signals.number is not None:
+            raise AbandonedError(f"stopped by signal {self._signals.number} before anything was trained")
+
     def _event(self, event: str, **facts: object) -> None:
         """Note in the journal that the run started, stopped or finished."""
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
@@ -147,7 +153,7 @@ class Session:
             run = self._run
             if getattr(run.config.solver, "warm_start", None) is not None:
                 self._reporter.phase("filling the tables")
-            fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash)
+            fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash, self._filled)
         else:
             for name, table in tables.items():
                 restored.read_into(name, table)

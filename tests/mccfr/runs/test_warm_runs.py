@@ -7,18 +7,21 @@ Shows:
 * CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_in_its_place_are_sampled_first)
 """
 
+import os
 import shutil
+import signal
 
 import pytest
 from commands import refusal
 from refusals import refused
 from same import assert_same_arrays
-from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make, trained
+from sessions import EXTERNAL, NO_EVALUATION, Listener, assert_same, content, go, make, trained
 
 import mccfr
 from mccfr.config.file import config_from
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import open_run
+from mccfr.runs.session.failures import AbandonedError
 from mccfr.runs.session.start import Start, Terms, rehearse
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm_boards
 
@@ -74,6 +77,23 @@ def test_nodes_in_its_place_are_sampled_first(tmp_path):
     go(run, iterations=5)
     begun.run(iterations=5)
     assert_same_arrays(content(open_run(run.directory))[0], begun.tables)
+
+
+class Signalled(Listener):
+    """Sends a signal when half of the sampling is done."""
+
+    def phase(self, text, share=None):
+        self.told.append(text)
+        if share is not None and share >= 0.5:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_a_signal_ends_the_sampling_at_once(tmp_path):
+    solver = {"algorithm": "cfr-br", "trunk": "own", "warm_start": 2_000_000}
+    run, reporter = make(tmp_path / "run", solver, LEDUC, evaluation=NO_EVALUATION), Signalled()
+    refused("stopped by signal 15 before anything was trained", go, run, reporter, iterations=5, error=AbandonedError)
+    told = [text for text in reporter.told if text.startswith("filling the tables, ")]
+    assert told[0].endswith(" 0%") and 50 <= int(told[-1].split()[-1][:-1]) <= 70  # in batches of 200,000 nodes
 
 
 def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(policy, tmp_path):
