@@ -10,8 +10,8 @@ present strategy, and updates the opponent's regrets in the trunk; a walk of his
 What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
 what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
 part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
-and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by
-period; those of their opponents, of whom nobody wants the average, are not.
+and a coarse one gives a little away.  All tables are discounted as in DCFR (Brown & Sandholm 2019), by period; where
+those of the opponents are not, whole hold'em gives away a fifth more after as many boards.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from storage.schema import ArraySpec
 TRUNK = "trunk_regret"
 """Kind of the tables of the opponents' regrets."""
 OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000), plus=False)
-"""How the players' updates are weighted."""
+"""How updates are weighted."""
 
 
 def responding_specs(
@@ -77,6 +77,8 @@ class RespondedSampling(PublicChanceSampling):
         super().__init__(game, options, tables, seed, worker, state, ordered=True)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
+        if self._sweep is not None:
+            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(TRUNK)]
         self._of_learner = []
         for learner in range(2):
             mine = [block % 2 == learner for block in range(len(regret))]
