@@ -10,9 +10,9 @@ present strategy, and updates the opponent's regrets in the trunk; a walk of his
 What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
 what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
 part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
-and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by period, and
-so are those of opponents on the same buckets: where they are not, whole hold'em gives away a fifth more after as many
-boards.  Rows of finer trunks are met too rarely for it (1.27 for 1.24 chips on the twin, lossless).
+and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by period,
+and so are those of opponents on the same buckets: where they are not, whole hold'em gives away a fifth more after as
+many boards.  Rows of finer trunks are met too rarely for it (1.27 for 1.24 chips on the twin, lossless).
 """
 
 from collections.abc import Mapping, Sequence
