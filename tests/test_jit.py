@@ -170,8 +170,8 @@ def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
     assert done.stdout == f"{tmp_path / 'mccfr/rng.py'} {wanted}\n"
 
 
-def test_parts_have_no_machine_code():
-    """Kernels have, for Python and for other kernels alike."""
+def part_and_kernel():
+    """A part, and a kernel that calls it; neither is compiled yet."""
     below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
 
     @below
@@ -182,6 +182,12 @@ def test_parts_have_no_machine_code():
     def kernel(number):
         return part(number)
 
+    return part, kernel
+
+
+def test_parts_have_no_machine_code():
+    """Kernels have, for Python and for other kernels alike."""
+    part, kernel = part_and_kernel()
     kernel(1)
     for each, has in ((part, False), (kernel, True)):
         (compiled,) = each.dispatcher.overloads.values()
@@ -190,16 +196,7 @@ def test_parts_have_no_machine_code():
 
 def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
     """So what it does not read is not handed to it: its code in a kernel is internal before that is optimised."""
-    below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
-
-    @below
-    def part(number):
-        return number + 1
-
-    @above
-    def kernel(number):
-        return part(number)
-
+    _, kernel = part_and_kernel()
     jit.types.int64  # noqa: B018 - which imports numba
     codegen, found = sys.modules["numba.core.codegen"], {}
     optimise = codegen.CPUCodeLibrary._optimize_final_module
