@@ -236,7 +236,7 @@ def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
 
 def measured_increments(game: Game, algorithm: str, iterations: int, **options: object) -> Increments:
     """Mean increments of single iterations that all start from `fixed_profile`, and their errors from 100 batches."""
-    trainer = Trainer(game, algorithm, regret_dtype="float64", seed=5, **options)
+    trainer = Trainer(game, algorithm, seed=5, **{"regret_dtype": "float64", **options})
     profile = fixed_profile(game, 7)
     means: dict[str, list[np.ndarray]] = {name: [] for name in trainer.tables}
     for batch in range(1, 101):

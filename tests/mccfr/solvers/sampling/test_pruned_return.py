@@ -39,10 +39,11 @@ def raising_earns(chips):
 def traversals_until_played(schedule, before, after, seed):
     """Iterations of one deal, all in the period of `after` nodes, until the bet is played; learnt at `before` nodes."""
     run = Trainer(LEDUC, schedule=schedule, seed=seed, general=True, **WIDE)
+    inner, pruning = run.inner, Pruning(1, BELOW, FLOOR, FLOOR)
+    inner._own = lambda _: (pruning,)
     run.train(1)  # deals; what has been learnt of the game itself is dropped
     for table in run.tables.values():
         table[:] = 0
-    inner, pruning = run.inner, Pruning(1, BELOW, FLOOR, FLOOR)
     row = run.arrays.regret_base[0] + inner._deals.bucket[0, 0] * run.arrays.width[0]
     limits = np.array([0, 1, np.iinfo(np.int64).max, 0])
 
