@@ -23,12 +23,14 @@ from storage.schema import ArraySpec
 
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
+    gc.disable()
 
 
 def pytest_collection_finish():
     """What has been imported stays: garbage is looked for among what comes after, and less often."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(10_000, 20, 50)
 
 
