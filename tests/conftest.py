@@ -39,9 +39,10 @@ def write_slot_abstractions(roots):
     renaming exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
     for street, cards in STREET_CARDS.items():
         used = used_slots(canonical_boards(cards)) if cards else np.ones((1, 1326), bool)
+        unused = used.astype(np.uint16) - np.uint16(1)  # 0xFFFF where no hand is
+        bucket = np.empty_like(unused)
         for root, count in roots.items():
-            row = (np.arange(1326) * count // 1326).astype(np.uint16)
-            bucket = np.where(used, row, np.uint16(0xFFFF))
+            np.bitwise_or(unused, (np.arange(1326) * count // 1326).astype(np.uint16), out=bucket)
             specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
             identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
             state = {"buckets": count, "cells": {"bucket": cells_checksum(bucket)}}
@@ -67,12 +68,11 @@ def slot_abstractions(tmp_path_factory):
 _ONE_ABSTRACTION = 4  # as many tables as it has
 
 
-@pytest.fixture
-def tables_read_once(monkeypatch):
+@pytest.fixture(scope="module")
+def tables_read_once():
     """Bucket tables are read, and laid out for kernels, once in this process: for tests of what is done with them.
 
-    Those of one abstraction are kept, a gigabyte with four streets.  Reading them is tested in test_holdem.py and
-    test_bucketed.py.
+    Those of one abstraction are kept, a gigabyte with four streets.  Reading them is tested in test_bucketed.py.
     """
     read, laid_out = Abstraction._read, deck.bucket_tables
 
@@ -95,8 +95,10 @@ def tables_read_once(monkeypatch):
             _laid_out[key] = laid_out(streets, board_cards)
         return _laid_out[key]
 
-    monkeypatch.setattr(Abstraction, "_read", read_once)
-    monkeypatch.setattr(deck, "bucket_tables", laid_out_once)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Abstraction, "_read", read_once)
+        patched.setattr(deck, "bucket_tables", laid_out_once)
+        yield
 
 
 _read: dict = {}

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from commands import answer, command, refusal
 from places import ROOT, RUNS
-from pyarrow import parquet
+from pyarrow import compute, parquet
 from refusals import refused
 
 from abstraction.buckets import Abstraction
@@ -74,7 +74,7 @@ def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tab
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, slot_abstractions):
+def trained(tmp_path_factory, slot_abstractions, tables_read_once):
     """A run directory of whole hold'em with two workers, and its policy."""
     root = tmp_path_factory.mktemp("hunl")
     more = f'at_nodes = [100_000]\nkeep = true\n[export]\nout = "{root / "policy"}"\n'
@@ -334,22 +334,23 @@ def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, l
 
 
 def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):
-    hands = ("--by", "hand", "--board", "Qs 7h2d3c")
-    for kind, source in (("csv", "run"), ("parquet", "policy")):
-        assert command("export", trained / source, tmp_path / f"out.{kind}", "--format", kind, *hands) == 0
-    columns = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    for kind, source, dealt in (("csv", "run", "Qs 7h2d"), ("parquet", "policy", "Qs 7h2d3c")):
+        hands = ("--format", kind, "--by", "hand", "--board", dealt)
+        assert command("export", trained / source, tmp_path / f"out.{kind}", *hands) == 0
+    table = parquet.read_table(tmp_path / "out.parquet")
     with (tmp_path / "out.csv").open() as file:
         rows = list(csv.DictReader(file))
+    columns = table.filter(compute.field("board") != "Qs7h2d3c").to_pydict()
     assert columns["hand"] == [row["hand"] for row in rows]
     assert np.allclose(columns["probability"], [float(row["probability"]) for row in rows], atol=1e-4)
     policy = Policy.open(trained / "policy")
     for line, board, count in (("", None, 169), ("cc/", "Qs7h2d", 1176), ("cc/cc/", "Qs7h2d3c", 1128)):
-        here = [(row["hand"], float(row["probability"])) for row in rows if row["line"] == line]
+        here = table.filter(compute.field("line") == line).to_pydict()
         answer = query(policy, line, board=board)["hands"]
-        assert len(answer) == count and [share for _, share in here] == pytest.approx(
-            [share for name in dict(here) for share in answer[name]], abs=1e-4
+        assert len(answer) == count and here["probability"] == pytest.approx(
+            [share for name in dict.fromkeys(here["hand"]) for share in answer[name]], abs=1e-4
         )
-    assert {row["board"] for row in rows} == {"", "Qs7h2d", "Qs7h2d3c"}
+    assert set(table["board"].unique().to_pylist()) == {"", "Qs7h2d", "Qs7h2d3c"}
     capsys.readouterr()
     for wrong, words in (
         (("--format", "csv", "--by", "hand", "--board", "Qs7h"), "boards there have 0, 3, 4, 5 cards"),
