@@ -33,10 +33,6 @@ class SampledConfig(SolverConfig, frozen=True):
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
-    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
-    alpha: float = 1.5
-    beta: float = 0.0
-    gamma: float = 2.0
     averaging_power: float | None = None  # sums of period n weigh n to this power; None: what regrets weigh
 
     def checks(self) -> list[Check]:
@@ -46,9 +42,6 @@ class SampledConfig(SolverConfig, frozen=True):
             *super().checks(),
             ("period_nodes", period is None or period >= 1, "at least 1"),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
-            ("alpha", self.alpha == self.alpha, "a number"),
-            ("beta", self.beta == self.beta, "a number"),
-            ("gamma", self.gamma >= 0, "at least 0"),
             *self._averaging_checks(),
         ]
 
@@ -59,7 +52,7 @@ class SampledConfig(SolverConfig, frozen=True):
             (
                 "averaging_power",
                 power is None or self.discount != "dcfr",
-                "left out with solver.discount = 'dcfr', whose solver.gamma is this power",
+                "left out with solver.discount = 'dcfr', which has its own",
             ),
         ]
 
@@ -107,7 +100,7 @@ class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-samp
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands."""
 
-    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
+    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^2
     skip_below: float = 0.0  # lines of less reach than this share are skipped at random
 
     def checks(self) -> list[Check]:
@@ -119,7 +112,7 @@ class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling
             (
                 "averaging_power",
                 self.averaging_power is None or not floored,
-                "left out with solver.floored_regrets, where solver.gamma is this power",
+                "left out with solver.floored_regrets, where it is 2",
             ),
         ]
 
@@ -181,7 +174,6 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
 
     traversals: int = 1500  # of each player in an iteration
     fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
-    fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
     network: Literal["plain", "branches"] = "plain"
     layers: int = 3  # hidden ones of the plain network
     units: int = 64
@@ -191,11 +183,9 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
     learning_rate: float = 1e-3
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
-    gradient_norm: float = 1.0  # longer gradients are cut to it
     last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
-    memory: int = 1_000_000  # samples a player
+    memory: int = 1_000_000  # samples a player; as many of strategies for the "network" average
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
-    strategy_memory: int = 1_000_000
     strategy_steps: int = 5000
     keep_networks: int | Literal["all"] = "all"
     horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
@@ -203,13 +193,12 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         fitted = ("layers", "units", "card_units", "steps", "strategy_steps")
-        counted = ("traversals", "memory", "strategy_memory", *fitted)
+        counted = ("traversals", "memory", *fitted)
         return [
             *super().checks(),
             *((key, getattr(self, key) >= 1, "at least 1") for key in counted),
             ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
-            ("gradient_norm", self.gradient_norm > 0, "above 0"),
             ("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once"),
             ("keep_networks", self.keep_networks == "all" or int(self.keep_networks) >= 1, "at least 1, or 'all'"),
             ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),

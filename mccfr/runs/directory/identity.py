@@ -11,6 +11,7 @@ import msgspec
 from abstraction.buckets import Abstraction
 from mccfr.config import outside
 from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
+from mccfr.config.former import GONE_KEYS
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
 from mccfr.runs.directory.warm_start import policy_hash, warm_policy
@@ -81,13 +82,14 @@ def trained_code(config: Config) -> list[outside.Source]:
 
 
 def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, gone, or equal to the default.
 
     The first version kept both in its manifests.
     """
     solver = identity["solver"]
-    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
-    foreign = ignored_keys(identity)
+    algorithm = solver.get("algorithm", DEFAULT_ALGORITHM)
+    defaults = options_named("solver", algorithm)()
+    foreign = {*ignored_keys(identity), *GONE_KEYS.get(("solver", algorithm), ())}
     own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
     return {**identity, "solver": own}
 

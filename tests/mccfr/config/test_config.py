@@ -82,6 +82,14 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
             {"copies": 3, "directory": None},
         ),
         ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
+        ({"solver": {"discount": "dcfr", "alpha": 1.5}}, {"solver": {"discount": "dcfr"}}, {"beta": 0.5}),
+        ({"solver": {"gamma": 2}}, {"solver": {}}, {"gamma": 3}),
+        ({"game": {"name": "clairvoyance", "pot": 1}}, {"game": {"name": "clairvoyance"}}, {"pot": 2}),
+        (
+            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9, "strategy_memory": 9}},
+            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9}},
+            {"strategy_memory": 10},
+        ),
     ],
 )
 def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning):
