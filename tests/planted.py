@@ -83,9 +83,9 @@ def wrong_external() -> ModuleType:
 @cache
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
-    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)"
-    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, sum_weight)"
-    learns = "_learn(tables.regret, logged, paths, discount.weight)"
+    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
+    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
+    learns = "_learn(tables.regret, logged, paths, weight)"
     learnt = "_learn(regret, logged, paths, weight)"
 
     def divisor(error: int) -> str:
@@ -96,7 +96,7 @@ def wrong_outcome() -> ModuleType:
         *((f"{text}\n", f"{text[:-1]}, limits)\n") for text in (decisions, learns)),
         *((f"{text}:\n", f"{text[:-1]}, limits):\n") for text in (decided, learnt)),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
-        ("sum_weight / place.probability, random_at", f"sum_weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
+        ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
         ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'place.worth')}  # own"),
     )
 

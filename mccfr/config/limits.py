@@ -31,7 +31,6 @@ _PATHS = (
     "abstraction.recipe",
     "export.out",
     "tables.live_dir",
-    "solver.warm_start",
     "solver.trunk",
 )
 _SHOWN = 60

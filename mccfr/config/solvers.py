@@ -33,7 +33,6 @@ class SampledConfig(SolverConfig, frozen=True):
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
-    averaging_power: float | None = None  # sums of period n weigh n to this power; None: what regrets weigh
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
@@ -42,33 +41,10 @@ class SampledConfig(SolverConfig, frozen=True):
             *super().checks(),
             ("period_nodes", period is None or period >= 1, "at least 1"),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
-            *self._averaging_checks(),
-        ]
-
-    def _averaging_checks(self) -> list[Check]:
-        power = self.averaging_power
-        return [
-            ("averaging_power", power is None or 0 <= power < float("inf"), "at least 0 and finite"),
-            (
-                "averaging_power",
-                power is None or self.discount != "dcfr",
-                "left out with solver.discount = 'dcfr', which has its own",
-            ),
         ]
 
 
-class SampledActionsConfig(SampledConfig, frozen=True):
-    """Of the algorithms that sample actions: what their tables begin with."""
-
-    warm_start: str | None = None  # a policy of the same game, on whatever buckets and bets; None: with zeros
-    warm_iterations: int = 1_000_000  # that it counts for: about what it was trained for
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        return [*super().checks(), ("warm_iterations", self.warm_iterations >= 1, "at least 1")]
-
-
-class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
+class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
@@ -87,7 +63,7 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
         ]
 
 
-class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
+class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
@@ -101,20 +77,6 @@ class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling
     """Public chance sampling: one board, all hands."""
 
     floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^2
-    skip_below: float = 0.0  # lines of less reach than this share are skipped at random
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        floored = self.discount == "none" and self.floored_regrets
-        return [
-            *super().checks(),
-            ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1"),
-            (
-                "averaging_power",
-                self.averaging_power is None or not floored,
-                "left out with solver.floored_regrets, where it is 2",
-            ),
-        ]
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
@@ -153,16 +115,15 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
     # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
     trunk: str | None = None
-    # Sampled boards: a policy of the same game, on whatever buckets, or nodes of external sampling; None: with zeros.
-    warm_start: str | int | None = None
+    warm_start: int | None = None  # sampled boards: nodes of external sampling to begin with; None: zeros
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        whole, start = self.trunk is None or self.variant == "cfr", self.warm_start
+        whole = self.trunk is None or self.variant == "cfr"
         return [
             *super().checks(),
             ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
-            ("warm_start", not isinstance(start, int) or start >= 1, "a policy's directory, or at least 1 node"),
+            ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1"),
         ]
 
 
@@ -233,7 +194,7 @@ def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) 
 
 def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
     what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
-    return _former(name, SampledActionsConfig, what, keys)
+    return _former(name, SampledConfig, what, keys)
 
 
 LAST_TRAINED = "0.1.0"

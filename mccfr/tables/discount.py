@@ -4,9 +4,6 @@ A period is `period_nodes` nodes over all workers. `linear` multiplies all that 
 n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
 swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^1.5/(n^1.5+1),
 negative ones by 1/2 and strategy sums by (n/(n+1))^2 after period n: tables are swept (`mccfr.solvers.sweep`).
-
-Strategy sums weigh what regrets weigh, or period n counts n^averaging_power in them, whatever is done with regrets and
-however long: as in CFR+ and DCFR, where the average forgets early strategies sooner than the regrets do.
 """
 
 from dataclasses import dataclass
@@ -17,13 +14,6 @@ import numpy.typing as npt
 
 ALPHA, BETA, GAMMA = 1.5, 0.0, 2.0
 """Of `dcfr`: powers for positive regrets, negative regrets and strategy sums (Brown & Sandholm 2019, section 3)."""
-
-
-class Discount(NamedTuple):
-    """Factors of every new update of regrets, and of strategy sums, in one period: float64."""
-
-    weight: float
-    sum_weight: float
 
 
 class Factors(NamedTuple):
@@ -41,7 +31,6 @@ class Schedule:
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
     period_nodes: int = 10_000_000
     until_nodes: int | None = None  # discounting ends here; the weight stays where it is
-    averaging_power: float | None = None  # of strategy sums, to the end; None: they weigh what regrets weigh
 
     @property
     def sweeps(self) -> bool:
@@ -63,23 +52,13 @@ class Schedule:
         return self.period(nodes)
 
     def weight(self, nodes: int) -> float:
-        """Factor of a new update of regrets."""
+        """Factor of a new update of regrets and of strategy sums."""
         period = self.effective_period(nodes)
         if self.kind == "linear":
             return float(period)
         if self.kind == "initial":
             return 1.0 if period == 1 else 10.0
         return 1.0
-
-    def sum_weight(self, nodes: int) -> float:
-        """Factor of a new update of strategy sums."""
-        if self.averaging_power is None:
-            return self.weight(nodes)
-        return float(self.period(nodes)) ** self.averaging_power
-
-    def at(self, nodes: int) -> Discount:
-        """The kernels' form at a node count."""
-        return Discount(self.weight(nodes), self.sum_weight(nodes))
 
     def ends(self, nodes: int) -> int:
         """Period ends so far at which tables are swept."""

@@ -14,7 +14,6 @@ from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, opt
 from mccfr.config.former import GONE_KEYS
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
-from mccfr.runs.directory.warm_start import policy_hash, warm_policy
 from mccfr.solvers.configured import trunk_path
 from mccfr.solvers.turns import turns_of
 from storage.manifest import content_hash
@@ -32,14 +31,11 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def identity_document(
-    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
 
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
 
-    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
     buckets  hashes of the streets of its abstraction, where they are known already
     """
     document = _finite(changed_keys(config))
@@ -48,9 +44,6 @@ def identity_document(
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    if isinstance(solver.get("warm_start"), str):
-        path = warm_policy(config, base) if warm is None else None
-        solver["warm_start"] = warm if path is None else policy_hash(path)
     if (trunk := trunk_path(config, base)) is not None:
         solver["trunk"] = content_hash(Abstraction(trunk).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}

@@ -221,4 +221,4 @@ def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
 def _node_weight(schedule: Schedule, nodes: int) -> float:
     if schedule.sweeps:
         return float(schedule.effective_period(nodes) ** GAMMA)
-    return schedule.sum_weight(nodes)
+    return schedule.weight(nodes)
