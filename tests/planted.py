@@ -29,7 +29,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, sum_weight, word)"
+_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, weight, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[place]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -59,7 +59,7 @@ def wrong_external() -> ModuleType:
             f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
             "    reach = np.ones(order.shape[0])\n",
         ),
-        (_ADDITION, _ADDITION.replace("sum_weight", _unless(AT_OWN_NODES, "sum_weight", "0.0"))),
+        (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
