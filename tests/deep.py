@@ -17,7 +17,7 @@ from mccfr.solvers.deep.learned import listed_specs
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
-QUICK = {"traversals": 30, "memory": 4000, "strategy_memory": 4000, "averages": ("sd", "network"), "horizon": 50}
+QUICK = {"traversals": 30, "memory": 4000, "averages": ("sd", "network"), "horizon": 50}
 
 
 DEALT_GAMES = {
@@ -26,7 +26,7 @@ DEALT_GAMES = {
 }
 DEALT_NETWORKS = {"plain": {}, "branches": {"network": "branches", "card_units": 8}}
 _DEALT = {
-    **{"traversals": 40, "memory": 150, "strategy_memory": 150, "averages": ("sd", "network"), "horizon": 6},
+    **{"traversals": 40, "memory": 150, "averages": ("sd", "network"), "horizon": 6},
     **{"steps": 8, "batch": 64, "units": 8, "layers": 2, "learning_rate": 0.01, "strategy_steps": 8},
 }
 
@@ -163,7 +163,7 @@ def twin(game, infosets, config, iterations):
                     queue += children
                 value(tree, infosets, 0, player, buckets, float(deals.result[k]), chosen, sigma, regret, t)
             for infoset in range(infosets.of(player).start, infosets.of(player).stop):
-                sigma[infoset] = matched(regret[infoset], int(infosets.actions[infoset]), config.fallback)
+                sigma[infoset] = matched(regret[infoset], int(infosets.actions[infoset]))
     return met, sums
 
 
@@ -191,11 +191,11 @@ def value(tree, infosets, node, player, buckets, result, chosen, sigma, regret, 
     return mean
 
 
-def matched(regrets, count, fallback):
+def matched(regrets, count):
     positive, made = np.maximum(regrets[:count], 0), np.zeros(len(regrets))
     if positive.sum() > 0:
         made[:count] = positive / positive.sum()
     else:
-        best = (regrets[:count] == regrets[:count].max()) | (fallback == "uniform")
+        best = regrets[:count] == regrets[:count].max()
         made[:count] = best / best.sum()
     return made

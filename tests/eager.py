@@ -1,7 +1,5 @@
 """Discounting by sweeping whole tables after each period, as the papers write it: the twin of weights and of sweeps."""
 
-from dataclasses import replace
-
 import numpy as np
 from harness import Trainer, rows
 
@@ -12,9 +10,6 @@ from mccfr.tables.layout import table_name
 
 def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
     """Factors of positive regrets, negative regrets and strategy sums after a period (Brown & Sandholm 2019)."""
-    if schedule.averaging_power is not None:
-        positive, negative, _ = factors(replace(schedule, averaging_power=None), period)
-        return positive, negative, (period / (period + 1)) ** schedule.averaging_power
     if schedule.kind == "none":
         return 1.0, 1.0, 1.0
     if schedule.kind == "linear":
@@ -22,12 +17,7 @@ def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
     if schedule.kind == "initial":  # weight 1 in the first period and 10 after it, on the scale of the later ones
         return ((0.1 if period == 1 else 1.0),) * 3
 
-    def share(exponent: float) -> float:
-        if np.isinf(exponent):
-            return float(exponent > 0)
-        return float(period) ** exponent / (float(period) ** exponent + 1)
-
-    return share(schedule.alpha), share(schedule.beta), (period / (period + 1)) ** schedule.gamma
+    return period**1.5 / (period**1.5 + 1), 0.5, (period / (period + 1)) ** 2
 
 
 class EagerSweep(Trainer):
@@ -41,8 +31,7 @@ class EagerSweep(Trainer):
         for period in range(self.swept + 1, self.spec.period(self.nodes)):
             positive, negative, sums = (np.float64(factor) for factor in factors(self.spec, period))
             if period >= self.spec.effective_period(self.nodes):
-                positive = negative = np.float64(1)
-                sums = sums if self.spec.averaging_power is not None else positive
+                positive = negative = sums = np.float64(1)
             for name, table in self.tables.items():
                 table[:] *= np.where(table > 0, positive, negative) if name.startswith("regret") else sums
             self.swept = period
@@ -64,7 +53,7 @@ def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
                     up, down = (positive, negative) if kind == "regret" else (sums, sums)
                     swept[name] *= np.where(swept[name] > 0, up, down)
             else:
-                swept[name] /= (schedule.weight if kind == "regret" else schedule.sum_weight)(trainer.nodes)
+                swept[name] /= schedule.weight(trainer.nodes)
     return swept
 
 

@@ -29,7 +29,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, sum_weight, word)"
+_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, weight, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[place]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -59,7 +59,7 @@ def wrong_external() -> ModuleType:
             f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
             "    reach = np.ones(order.shape[0])\n",
         ),
-        (_ADDITION, _ADDITION.replace("sum_weight", _unless(AT_OWN_NODES, "sum_weight", "0.0"))),
+        (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
@@ -83,9 +83,9 @@ def wrong_external() -> ModuleType:
 @cache
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
-    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)"
-    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, sum_weight)"
-    learns = "_learn(tables.regret, logged, paths, discount.weight)"
+    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
+    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
+    learns = "_learn(tables.regret, logged, paths, weight)"
     learnt = "_learn(regret, logged, paths, weight)"
 
     def divisor(error: int) -> str:
@@ -96,7 +96,7 @@ def wrong_outcome() -> ModuleType:
         *((f"{text}\n", f"{text[:-1]}, limits)\n") for text in (decisions, learns)),
         *((f"{text}:\n", f"{text[:-1]}, limits):\n") for text in (decided, learnt)),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
-        ("sum_weight / place.probability, random_at", f"sum_weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
+        ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
         ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'place.worth')}  # own"),
     )
 

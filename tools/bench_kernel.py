@@ -38,7 +38,6 @@ from mccfr.solvers.sampling.external.packed import external_sampling_packed, new
 from mccfr.solvers.sampling.outcome.algorithm import tree_depth
 from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, new_paths
-from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays, make_layout
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS, CompiledTree, pack
 from storage.live import create_live
@@ -133,7 +132,7 @@ class TimedPlayer:
         self._rng, self._deal_rng = new_stream(1, worker), new_stream(2, worker)
         self._deals: Deals = new_deals(BATCH_DEALS, 4)
         self._next = BATCH_DEALS
-        self._discount = Schedule("linear").at(0)
+        self._weight = 1.0
 
     def run(self) -> npt.NDArray[np.int64]:
         """One batch: [3] nodes touched, iterations, table rows updated."""
@@ -142,7 +141,7 @@ class TimedPlayer:
             self._next = 0
         limits, rows = np.array([self._next, BATCH_DEALS, BATCH_NODES]), int(self._scratch.updated[0])
         iterations, nodes = self._kernel(
-            self._tree, self._arrays, self._deals, limits, self._discount, self._rng, self._scratch, *self._extra
+            self._tree, self._arrays, self._deals, limits, self._weight, self._rng, self._scratch, *self._extra
         )
         self._next += iterations
         return np.array([nodes, iterations, self._scratch.updated[0] - rows])

@@ -22,12 +22,12 @@ from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.write import policy_provenance
-from mccfr.runs.directory.warm_start import fill_warm
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.rules import RegretRule, regret_rule
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.solvers.variants import Variant
+from mccfr.solvers.warm_start import begin_sampled
 from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
@@ -145,7 +145,7 @@ class Solver:
                 "memory that are available: make the game or its abstraction smaller"
             )
         self._tables = private_tables(layout)
-        fill_warm(self._config, Path(), self.game, self._tables)
+        begin_sampled(self._config, self.game, self._tables)
         self._solver = self._algorithm.solver(self.game, self._tables, Share(workers=threads))
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
-from mccfr.config.former import without_former
+from mccfr.config.former import GONE_KEYS, without_former
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
@@ -21,7 +21,6 @@ from mccfr.config.solvers import (
     OPTIONS,
     WITH_FORMER_KEYS,
     OpaqueSolver,
-    SampledConfig,
     SolverConfig,
 )
 from mccfr.config.spot import spot_table
@@ -209,15 +208,15 @@ def _plain(value: Any) -> Any:
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
+    """Keys of a document's `[solver]` that are another algorithm's."""
     table = document.get("solver", {})
-    options = options_named("solver", str(table.get("algorithm", DEFAULT_ALGORITHM))) or SolverConfig
+    algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
+    options = options_named("solver", algorithm) or SolverConfig
     kinds = (*OPTIONS.values(), *loaded_options(outside.ALGORITHMS))
     known = {key for kind in kinds for key in kind.__struct_fields__}
-    ignored = (set(table) & known) - set(options.__struct_fields__)
-    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
-        ignored |= set(table) & {"alpha", "beta"}
-    return sorted(ignored)
+    known |= {key for (of, _), gone in GONE_KEYS.items() if of == "solver" for key in gone}
+    own = {*options.__struct_fields__, *GONE_KEYS.get(("solver", algorithm), ())}
+    return sorted((set(table) & known) - own)
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mccfr.config.limits import shown
-from mccfr.config.solvers import LAST_TRAINED
+from mccfr.config.solvers import FORMER, LAST_TRAINED
 
 Table = Mapping[str, Any]
 
@@ -18,11 +18,40 @@ def _is_told(run: Table) -> bool:
     return True
 
 
-GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], bool], str]]] = {
-    ("game", "leduc"): {"ante": (lambda game: game["ante"] == 1, "1")},
-    ("game", "akq"): {
-        "pot": (lambda game: game["pot"] == 2, "2"),
-        "bet": (lambda game: game["bet"] == 1, "1"),
+Gone = Mapping[str, tuple[Callable[[Table], bool], str]]
+
+
+def _always(**values: Any) -> Gone:
+    """Of keys that have one value now."""
+
+    def holds(key: str) -> Callable[[Table], bool]:
+        return lambda table: bool(table[key] == values[key])
+
+    return {key: (holds(key), repr(value)) for key, value in values.items()}
+
+
+def _is_memory(solver: Table) -> bool:
+    """Of deep-cfr, which keeps strategies for the average of a network alone."""
+    return "network" not in solver.get("averages", ()) or solver["strategy_memory"] == solver.get("memory", 10**6)
+
+
+GONE_KEYS: Mapping[tuple[str, str | None], Gone] = {
+    ("game", "leduc"): _always(ante=1),
+    ("game", "akq"): _always(pot=2, bet=1),
+    ("game", "clairvoyance"): _always(pot=1),
+    ("game", "openspiel"): {"max_histories": (lambda game: game["max_histories"] <= 20_000_000, "20,000,000")},
+    **{
+        ("solver", name): {
+            **_always(alpha=1.5, beta=0, gamma=2, skip_below=0),
+            "warm_start": (lambda solver: False, "of 'cfr-br' alone, nodes of external sampling"),
+            "warm_iterations": (lambda solver: "warm_start" not in solver, "for solver.warm_start alone"),
+            "averaging_power": (lambda solver: False, "what regrets weigh"),
+        }
+        for name in ("external-sampling", "outcome-sampling", "public-chance-sampling", *FORMER)
+    },
+    ("solver", "deep-cfr"): {
+        **_always(fallback="argmax", gradient_norm=1),
+        "strategy_memory": (_is_memory, "solver.memory"),
     },
     ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
     ("run", None): {"pool": (_is_told, "'processes'")},

@@ -50,11 +50,11 @@ class MatrixGame(GameConfig, frozen=True, tag="matrix"):
 class PlayerMenu(Table, frozen=True):
     """Bet sizes of one player on one street: `[game.menu.STREET.button]`.  An absent key is the street's."""
 
-    first: Sequence[str] | None = None  # the street's first bet
-    later: Sequence[str] | None = None  # raises
-    sizes: Sequence[Sequence[str]] | None = None  # by bets so far on the street, instead of first and later
-    max_bets: int | None = None
-    allin_threshold: float | None = None
+    first: Sequence[str] | None = None  # sizes of a street's first bet; preflop of the first raise
+    later: Sequence[str] | None = None  # sizes of raises after it
+    sizes: Sequence[Sequence[str]] | None = None  # instead: a list for no bet so far, one bet, ...; the last goes on
+    max_bets: int | None = None  # bets on a street that are not all-in, the big blind counted; None: any number
+    allin_threshold: float | None = None  # a size above this share of the stack becomes all-in; None: none does
     allin_spr: float | None = None  # what leaves so many pots behind, or fewer, once it is called becomes all-in
     donk: Sequence[str] | None = None  # first bet into who bet last on the street before; None: as any first bet
 
@@ -66,16 +66,11 @@ class StreetMenu(PlayerMenu, frozen=True):
     button: PlayerMenu | None = None
 
 
-class Menu(Table, frozen=True):
+class Menu(PlayerMenu, frozen=True):
     """Action abstraction `[game.menu]`: which amounts may be raised to; mccfr/games/menu.py says how sizes are read."""
 
-    first: Sequence[str] = ("0.5p", "1p", "allin")  # sizes of a street's first bet; preflop of the first raise
-    later: Sequence[str] = ("1p", "allin")  # sizes of raises after it
-    sizes: Sequence[Sequence[str]] | None = None  # instead: a list for no bet so far, one bet, ...; the last goes on
-    max_bets: int | None = None  # bets on a street that are not all-in, the big blind counted; None: any number
-    allin_threshold: float | None = None  # a size above this share of the stack becomes all-in; None: none does
-    allin_spr: float | None = None
-    donk: Sequence[str] | None = None
+    first: Sequence[str] = ("0.5p", "1p", "allin")
+    later: Sequence[str] = ("1p", "allin")
     add: Sequence[str] = ()  # lines that end in a bet which the sizes do not have, as "r300c/r700"
     remove: Sequence[str] = ()  # lines whose last bet is not offered
     limp: bool = True  # False: the button may not just call as its first action before the flop
@@ -113,7 +108,6 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     streets: int = 1
     bet: float = 1.0  # fraction of the pot
     probability: float = 0.5  # that the bettor holds the nuts
-    pot: float = 1.0
 
 
 class Ranges(Table, frozen=True):
@@ -191,7 +185,6 @@ class OpenSpielGame(GameConfig, frozen=True, tag="openspiel"):
     """A game imported from OpenSpiel: two players, zero sum, turn-based, perfect recall."""
 
     game: str
-    max_histories: int = 2_000_000
 
 
 GAMES: dict[str, type[GameConfig]] = {

@@ -23,7 +23,6 @@ _MOST: dict[str, float] = {
     "evaluation.boards": 10**9,
     "evaluation.hands": 10**9,
     "run.keep_checkpoints": 10**6,
-    "game.max_histories": 10**8,
 }
 _MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # powers of the discounting: infinity forgets or keeps everything
 _PATHS = (
@@ -32,7 +31,6 @@ _PATHS = (
     "abstraction.recipe",
     "export.out",
     "tables.live_dir",
-    "solver.warm_start",
     "solver.trunk",
 )
 _SHOWN = 60

@@ -33,11 +33,6 @@ class SampledConfig(SolverConfig, frozen=True):
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
-    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
-    alpha: float = 1.5
-    beta: float = 0.0
-    gamma: float = 2.0
-    averaging_power: float | None = None  # sums of period n weigh n to this power; None: what regrets weigh
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
@@ -46,36 +41,10 @@ class SampledConfig(SolverConfig, frozen=True):
             *super().checks(),
             ("period_nodes", period is None or period >= 1, "at least 1"),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
-            ("alpha", self.alpha == self.alpha, "a number"),
-            ("beta", self.beta == self.beta, "a number"),
-            ("gamma", self.gamma >= 0, "at least 0"),
-            *self._averaging_checks(),
-        ]
-
-    def _averaging_checks(self) -> list[Check]:
-        power = self.averaging_power
-        return [
-            ("averaging_power", power is None or 0 <= power < float("inf"), "at least 0 and finite"),
-            (
-                "averaging_power",
-                power is None or self.discount != "dcfr",
-                "left out with solver.discount = 'dcfr', whose solver.gamma is this power",
-            ),
         ]
 
 
-class SampledActionsConfig(SampledConfig, frozen=True):
-    """Of the algorithms that sample actions: what their tables begin with."""
-
-    warm_start: str | None = None  # a policy of the same game, on whatever buckets and bets; None: with zeros
-    warm_iterations: int = 1_000_000  # that it counts for: about what it was trained for
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        return [*super().checks(), ("warm_iterations", self.warm_iterations >= 1, "at least 1")]
-
-
-class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
+class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
@@ -94,7 +63,7 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
         ]
 
 
-class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
+class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
@@ -107,21 +76,7 @@ class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-samp
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands."""
 
-    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
-    skip_below: float = 0.0  # lines of less reach than this share are skipped at random
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        floored = self.discount == "none" and self.floored_regrets
-        return [
-            *super().checks(),
-            ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1"),
-            (
-                "averaging_power",
-                self.averaging_power is None or not floored,
-                "left out with solver.floored_regrets, where solver.gamma is this power",
-            ),
-        ]
+    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^2
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
@@ -160,16 +115,15 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
     # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
     trunk: str | None = None
-    # Sampled boards: a policy of the same game, on whatever buckets, or nodes of external sampling; None: with zeros.
-    warm_start: str | int | None = None
+    warm_start: int | None = None  # sampled boards: nodes of external sampling to begin with; None: zeros
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        whole, start = self.trunk is None or self.variant == "cfr", self.warm_start
+        whole = self.trunk is None or self.variant == "cfr"
         return [
             *super().checks(),
             ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
-            ("warm_start", not isinstance(start, int) or start >= 1, "a policy's directory, or at least 1 node"),
+            ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1"),
         ]
 
 
@@ -181,7 +135,6 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
 
     traversals: int = 1500  # of each player in an iteration
     fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
-    fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
     network: Literal["plain", "branches"] = "plain"
     layers: int = 3  # hidden ones of the plain network
     units: int = 64
@@ -191,11 +144,9 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
     learning_rate: float = 1e-3
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
-    gradient_norm: float = 1.0  # longer gradients are cut to it
     last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
-    memory: int = 1_000_000  # samples a player
+    memory: int = 1_000_000  # samples a player; as many of strategies for the "network" average
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
-    strategy_memory: int = 1_000_000
     strategy_steps: int = 5000
     keep_networks: int | Literal["all"] = "all"
     horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
@@ -203,13 +154,12 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         fitted = ("layers", "units", "card_units", "steps", "strategy_steps")
-        counted = ("traversals", "memory", "strategy_memory", *fitted)
+        counted = ("traversals", "memory", *fitted)
         return [
             *super().checks(),
             *((key, getattr(self, key) >= 1, "at least 1") for key in counted),
             ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
-            ("gradient_norm", self.gradient_norm > 0, "above 0"),
             ("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once"),
             ("keep_networks", self.keep_networks == "all" or int(self.keep_networks) >= 1, "at least 1, or 'all'"),
             ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
@@ -244,7 +194,7 @@ def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) 
 
 def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
     what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
-    return _former(name, SampledActionsConfig, what, keys)
+    return _former(name, SampledConfig, what, keys)
 
 
 LAST_TRAINED = "0.1.0"

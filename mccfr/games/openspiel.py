@@ -7,6 +7,8 @@ from mccfr.config.games import OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
 
+MOST_HISTORIES = 20_000_000
+"""Chance and terminals included: walking them in Python takes some ten minutes."""
 _ZERO = 1e-9  # sums of payoffs that OpenSpiel itself rounds
 
 
@@ -18,7 +20,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
     returns.
 
     Raises `ValueError` where the package is missing, OpenSpiel does not know the game, a condition fails (which one is
-    said), or there are more than `max_histories` histories, chance and terminals included.
+    said), or there are more than MOST_HISTORIES histories, chance and terminals included.
     """
     try:
         import pyspiel
@@ -26,8 +28,6 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         raise ValueError(
             f"game.game = {config.game!r} needs the package open_spiel: run tools/bootstrap openspiel in the clone"
         ) from None
-    if config.max_histories < 1:
-        raise ValueError(f"game.max_histories = {config.max_histories}: it must be at least 1")
     game = _load(pyspiel, config.game)
     problem = _problem(pyspiel, game)
     if problem:
@@ -50,7 +50,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions], names)
 
     name = f"game.game = {config.game!r}"
-    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=config.max_histories, name=name)
+    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=MOST_HISTORIES, name=name)
     return Game("openspiel", tree, NO_CARDS, pot_chips=largest_payoff(tree))
 
 

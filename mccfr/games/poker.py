@@ -146,22 +146,20 @@ def akq(_: AkqGame) -> Game:
 
 
 def clairvoyance(config: ClairvoyanceGame) -> Game:
-    """The n-street clairvoyance game; player 0 knows.  His value is his share of the pot, which neither has put in."""
-    if config.streets < 1 or config.bet <= 0 or config.pot <= 0 or not 0 < config.probability < 1:
+    """The n-street clairvoyance game; player 0 knows.  His value is his share of a pot of 1, in which nobody put it."""
+    if config.streets < 1 or config.bet <= 0 or not 0 < config.probability < 1:
         raise ValueError(
-            f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}, "
-            f"pot = {config.pot}: "
-            "streets must be at least 1, bet and pot above 0, probability between 0 and 1"
+            f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}: "
+            "streets must be at least 1, bet above 0, probability between 0 and 1"
         )
     if config.streets > MAX_STREETS:
         raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {MAX_STREETS} streets")
-    half = config.pot / 2
 
     def targets(state: BettingState) -> list[float]:
         # The pot holds 2·to_call when nothing is to be called; the second player never bets.
         return [state.to_call * (1 + 2 * config.bet)] if state.player == 0 else []
 
-    rules = BettingRules((half, half), (0,) * config.streets, targets, check_closes=True)
+    rules = BettingRules((0.5, 0.5), (0,) * config.streets, targets, check_closes=True)
     hands = ["nuts", "bluffcatcher", "air"]
     bucket = np.array([[[0, -1, 1]], [[-1, 0, -1]]], np.int32)
     cards = ListedCards(
@@ -174,4 +172,4 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
         [bucket] * config.streets,
         np.array([[2, 1]] * config.streets, np.int64),
     )
-    return Game("clairvoyance", build_tree(rules), cards, offset_chips=half, pot_chips=config.pot)
+    return Game("clairvoyance", build_tree(rules), cards, offset_chips=0.5, pot_chips=1.0)

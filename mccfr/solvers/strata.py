@@ -205,7 +205,7 @@ class Barrier:
     def interval(self, nodes: int, iterations: int) -> Interval:
         """An interval of so many iterations, which weigh what the schedule says at a count of nodes."""
         schedule = self.algorithm.schedule
-        _, exponent = frexp(max(schedule.weight(nodes) * self._span, schedule.sum_weight(nodes)) * iterations)
+        _, exponent = frexp(schedule.weight(nodes) * max(self._span, 1.0) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:

@@ -2,11 +2,8 @@
 
 A period is `period_nodes` nodes over all workers. `linear` multiplies all that is accumulated by n/(n+1) after period
 n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
-swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^α/(n^α+1),
-negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n: tables are swept (`mccfr.solvers.sweep`).
-
-Strategy sums weigh what regrets weigh, or period n counts n^averaging_power in them, whatever is done with regrets and
-however long: as in CFR+ and DCFR, where the average forgets early strategies sooner than the regrets do.
+swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^1.5/(n^1.5+1),
+negative ones by 1/2 and strategy sums by (n/(n+1))^2 after period n: tables are swept (`mccfr.solvers.sweep`).
 """
 
 from dataclasses import dataclass
@@ -15,12 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-
-class Discount(NamedTuple):
-    """Factors of every new update of regrets, and of strategy sums, in one period: float64."""
-
-    weight: float
-    sum_weight: float
+ALPHA, BETA, GAMMA = 1.5, 0.0, 2.0
+"""Of `dcfr`: powers for positive regrets, negative regrets and strategy sums (Brown & Sandholm 2019, section 3)."""
 
 
 class Factors(NamedTuple):
@@ -38,10 +31,6 @@ class Schedule:
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
     period_nodes: int = 10_000_000
     until_nodes: int | None = None  # discounting ends here; the weight stays where it is
-    alpha: float = 1.5
-    beta: float = 0.0
-    gamma: float = 2.0
-    averaging_power: float | None = None  # of strategy sums, to the end; None: they weigh what regrets weigh
 
     @property
     def sweeps(self) -> bool:
@@ -63,23 +52,13 @@ class Schedule:
         return self.period(nodes)
 
     def weight(self, nodes: int) -> float:
-        """Factor of a new update of regrets."""
+        """Factor of a new update of regrets and of strategy sums."""
         period = self.effective_period(nodes)
         if self.kind == "linear":
             return float(period)
         if self.kind == "initial":
             return 1.0 if period == 1 else 10.0
         return 1.0
-
-    def sum_weight(self, nodes: int) -> float:
-        """Factor of a new update of strategy sums."""
-        if self.averaging_power is None:
-            return self.weight(nodes)
-        return float(self.period(nodes)) ** self.averaging_power
-
-    def at(self, nodes: int) -> Discount:
-        """The kernels' form at a node count."""
-        return Discount(self.weight(nodes), self.sum_weight(nodes))
 
     def ends(self, nodes: int) -> int:
         """Period ends so far at which tables are swept."""
@@ -88,19 +67,12 @@ class Schedule:
     def factors(self, first: int, last: int) -> Factors:
         """Of one sweep for the period ends first+1 .. last."""
         n = np.arange(first + 1, last + 1, dtype=np.float64)
-        share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
-        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
+        share = (1 / (1 + n**-exponent) for exponent in (ALPHA, BETA))
+        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** GAMMA)))
 
     def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
         """What is left at a node count of strategy sums that were last discounted at the period ends `stamps`.
 
         Former versions brought a row of `dcfr` up to date when it was next updated, and kept stamps beside it.
         """
-        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
-
-
-def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
-    """n^x / (n^x + 1); 1 where x is infinite, and 0 where it is minus that."""
-    if np.isinf(exponent):
-        return np.full(len(n), float(exponent > 0))
-    return np.asarray(1 / (1 + n**-exponent), np.float64)
+        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** GAMMA, np.float64)

@@ -11,9 +11,9 @@ import msgspec
 from abstraction.buckets import Abstraction
 from mccfr.config import outside
 from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
+from mccfr.config.former import GONE_KEYS
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
-from mccfr.runs.directory.warm_start import policy_hash, warm_policy
 from mccfr.solvers.configured import trunk_path
 from mccfr.solvers.turns import turns_of
 from storage.manifest import content_hash
@@ -31,14 +31,11 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def identity_document(
-    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
-) -> dict[str, Any]:
+def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
 
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
 
-    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
     buckets  hashes of the streets of its abstraction, where they are known already
     """
     document = _finite(changed_keys(config))
@@ -47,9 +44,6 @@ def identity_document(
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    if isinstance(solver.get("warm_start"), str):
-        path = warm_policy(config, base) if warm is None else None
-        solver["warm_start"] = warm if path is None else policy_hash(path)
     if (trunk := trunk_path(config, base)) is not None:
         solver["trunk"] = content_hash(Abstraction(trunk).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}
@@ -81,13 +75,14 @@ def trained_code(config: Config) -> list[outside.Source]:
 
 
 def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, gone, or equal to the default.
 
     The first version kept both in its manifests.
     """
     solver = identity["solver"]
-    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
-    foreign = ignored_keys(identity)
+    algorithm = solver.get("algorithm", DEFAULT_ALGORITHM)
+    defaults = options_named("solver", algorithm)()
+    foreign = {*ignored_keys(identity), *GONE_KEYS.get(("solver", algorithm), ())}
     own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
     return {**identity, "solver": own}
 

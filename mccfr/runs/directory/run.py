@@ -33,13 +33,12 @@ from mccfr.config.file import (
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledActionsConfig
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
 from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_keys, trained_code
-from mccfr.runs.directory.warm_start import warm_policy
 from mccfr.solvers.configured import configured_game, trunk_path
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
@@ -91,12 +90,6 @@ class Run:
             return str(self.manifest["run_id"])
         first = next(iter(self.read(JOURNAL)), None)
         return None if first is None else content_hash([self.manifest["identity"], first])[: 2 * _ID_BYTES]
-
-    @property
-    def warm_hash(self) -> str | None:
-        """Hash of the policy that the run begins with, if there is one."""
-        found: str | None = self.manifest["identity_document"]["solver"].get("warm_start")
-        return found
 
     @property
     def algorithm(self) -> Algorithm:
@@ -153,10 +146,10 @@ class Run:
     @property
     def former(self) -> str | None:
         """Why its tables, which an older version made, are trained no longer, in a sentence; None: they are."""
-        wide = self._wide_sums
-        if wide is None or not isinstance(self.config.solver, SampledActionsConfig):
+        wide, solver = self._wide_sums, self.config.solver
+        if wide is None or isinstance(solver, PublicChanceConfig) or not isinstance(solver, SampledConfig):
             return None
-        if self.config.solver.discount == "dcfr":
+        if solver.discount == "dcfr":
             return last_trained("solver.discount = 'dcfr' with stamps, in whose place tables are swept now,")
         if {0, 1} <= set((wide if self.config.run.strata is None else wide[2:]).tolist()):
             return last_trained("a run of strategy sums of which some are in float32 and some in float64")
@@ -275,8 +268,6 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         durable.fsync_dir(temporary / INPUTS)
     if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
-    if (policy := warm_policy(config, base)) is not None:
-        document["solver"]["warm_start"] = str(policy)
     if (trunk := trunk_path(config, base)) is not None:
         document["solver"]["trunk"] = str(trunk)
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
@@ -317,7 +308,7 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = own_keys(manifest["identity_document"])
-    found = identity_document(config, directory, known["solver"].get("warm_start"), known.get("abstraction"))
+    found = identity_document(config, directory, known.get("abstraction"))
     for source in trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
             raise ValueError(

@@ -190,7 +190,7 @@ class InlinePool(AllInMemory, NobodyLost):
         while not self.resting() and time.monotonic() < end:
             nodes, iterations = self.totals()
             done, _ = self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
-            self._weight += self._algorithm.schedule.sum_weight(nodes) * done
+            self._weight += self._algorithm.schedule.weight(nodes) * done
 
     def resting(self) -> bool:
         nodes, iterations = self.totals()

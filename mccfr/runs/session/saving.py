@@ -232,7 +232,7 @@ class Saver:
         self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
 
     def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
-        weight = self._schedule.sum_weight(now.totals.nodes)
+        weight = self._schedule.weight(now.totals.nodes)
         record = {
             "checkpoint": number,
             "nodes_touched": now.totals.nodes,

@@ -19,7 +19,6 @@ from mccfr.games.game import Game
 from mccfr.runs.directory import records
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.directory.state import state_problem
-from mccfr.runs.directory.warm_start import fill_warm
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
@@ -34,6 +33,7 @@ from mccfr.runs.session.progress import Meter
 from mccfr.runs.session.saving import RunState, Saver, Stop
 from mccfr.runs.session.signals import Signals
 from mccfr.solvers.solver import WorkerState
+from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
 from storage.blocks import block_problems, drop_unnamed, open_whole
@@ -153,7 +153,7 @@ class Session:
             run = self._run
             if getattr(run.config.solver, "warm_start", None) is not None:
                 self._reporter.phase("filling the tables")
-            fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash, self._filled)
+            begin_sampled(run.config, pool.game, tables, self._filled)
         else:
             for name, table in tables.items():
                 restored.read_into(name, table)

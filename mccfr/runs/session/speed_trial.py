@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.solvers import ExternalSamplingConfig, SampledActionsConfig
+from mccfr.config.solvers import ExternalSamplingConfig, SampledConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
@@ -116,7 +116,7 @@ def _trained(solver: Any, seconds: float) -> _Training:
 def _scaled(config: Config, game: Game, share: float) -> Any:
     """A solver of the configuration on a game of fewer infosets, whose counts of nodes are smaller by as much."""
     solver = config.solver
-    assert isinstance(solver, SampledActionsConfig)
+    assert isinstance(solver, SampledConfig)
     changes: dict[str, Any] = {"period_nodes": max(1, round(share * (solver.period_nodes or PERIOD_NODES)))}
     for name in ("discount_until_nodes", "prune_after_nodes"):
         if getattr(solver, name, None) is not None:

@@ -18,7 +18,6 @@ from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
-from mccfr.runs.directory.warm_start import check_warm_start
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
@@ -107,7 +106,6 @@ def rehearse(start: Start) -> str | None:
     config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
     check_evaluation(config.evaluation, game)
     if is_new:
-        check_warm_start(config, start.base, game)
         check_export(config, game, start.directory, replace=start.terms.replace)
     layout = planned_layout(config, game) if start.knows_sizes else None
     return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)

@@ -83,7 +83,7 @@ def work(
         # A fair share of what is left, so that the workers together end close to the limit.
         share = len(others)
         iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
-        weight += schedule.sum_weight(total_nodes) * iterations
+        weight += schedule.weight(total_nodes) * iterations
         publish(mine, solver.state, solver.busy_seconds, weight)
         rested_since = time.monotonic_ns()
         mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), rested_since - began)

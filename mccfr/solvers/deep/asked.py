@@ -177,8 +177,7 @@ class Networks:
         if self.shares:
             return softmax(output, np.broadcast_to(dealt.view.legal[node], output.shape)).astype(np.float64)
         sigma = np.zeros(output.shape)
-        uniform_fallback = self.config.fallback == "uniform"
-        match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, uniform_fallback, sigma)
+        match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, sigma)
         return sigma
 
 

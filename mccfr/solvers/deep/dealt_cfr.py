@@ -202,8 +202,7 @@ class DealtCfr(Iterations):
         hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
         words = np.zeros(stop - first, np.uint64)
         fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
-        uniform = config.fallback == "uniform"
-        gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player, uniform)
+        gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player)
         return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
 
     def _samples(self, t: int, found: Seen, cards: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:

@@ -52,10 +52,10 @@ MEMORIES = {
 
 
 @njit
-def match_regrets(advantage, actions, first, uniform_fallback, sigma):
+def match_regrets(advantage, actions, first, sigma):
     """Fill sigma [I, A] at a player's infosets, from `first` on, by regret matching on his advantages [n, A], in place.
 
-    actions [I].  Where none is positive: the largest, shared where several are; or all alike.
+    actions [I].  Where none is positive: the largest, shared where several are.
     """
     for row in range(advantage.shape[0]):
         infoset, total, highest = first + row, 0.0, -np.inf
@@ -65,17 +65,17 @@ def match_regrets(advantage, actions, first, uniform_fallback, sigma):
             highest = max(highest, advantage[row, k])
         best = 0
         for k in range(count):
-            best += uniform_fallback or advantage[row, k] == highest
+            best += advantage[row, k] == highest
         for k in range(count):
             if total > 0.0:
                 sigma[infoset, k] = max(advantage[row, k], 0.0) / total
             else:
-                sigma[infoset, k] = (1.0 if uniform_fallback or advantage[row, k] == highest else 0.0) / best
+                sigma[infoset, k] = (1.0 if advantage[row, k] == highest else 0.0) / best
 
 
 def descent(config: DeepCfrConfig, steps: int) -> Descent:
     """How networks are fitted, in so many steps."""
-    return Descent(steps, config.learning_rate, config.decay == "linear", config.gradient_norm)
+    return Descent(steps, config.learning_rate, config.decay == "linear")
 
 
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
@@ -151,11 +151,9 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
 
 def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
     """Tables of a player's memories; with `cards` a sample names a node and so many cards, no infoset."""
-    sizes = {"memory": config.memory}
-    if "network" in config.averages:
-        sizes["strategy_memory"] = config.strategy_memory
-    specs = []
-    for kind, size in sizes.items():
+    kinds = ("memory", "strategy_memory") if "network" in config.averages else ("memory",)
+    specs, size = [], config.memory
+    for kind in kinds:
         at = f"{kind}/player{player}"
         specs.append(ArraySpec(f"{at}/{'node' if cards else 'infoset'}", (size,), "int32", ("sample",)))
         if cards:
@@ -252,5 +250,4 @@ class Learned:
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
         """Fill sigma [I, A] at a player's infosets by what he plays on advantages [n, A], in place."""
-        first, fallback = self.infosets.of(player).start, self.config.fallback == "uniform"
-        match_regrets(advantages, self.infosets.actions, first, fallback, sigma)
+        match_regrets(advantages, self.infosets.actions, self.infosets.of(player).start, sigma)

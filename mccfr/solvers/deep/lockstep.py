@@ -137,8 +137,8 @@ class Strategies:
                 found.append(self._apart[player].cards(self._parameters[player], values))
         return np.stack(found)
 
-    def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64], uniform: bool) -> None:
-        """Fill sigma [n, A] at the decisions of a level, in place; `uniform` where no advantage is positive."""
+    def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64]) -> None:
+        """Fill sigma [n, A] at the decisions of a level, in place."""
         acting = np.where(self._tree.kind[level.node] == DECISION, self._tree.player[level.node], -1)
         for player in range(2):
             rows = np.flatnonzero(acting == player)
@@ -148,7 +148,7 @@ class Strategies:
             meet(hands, self._lines[player], self._tree.block, level, rows, met)
             output = self._apart[player].rest(self._parameters[player], met).astype(np.float64)
             made, counts = np.zeros_like(output), self._tree.count[level.node[rows]].astype(np.int64)
-            match_regrets(output, counts, 0, uniform, made)
+            match_regrets(output, counts, 0, made)
             sigma[rows] = made
 
 
@@ -158,19 +158,17 @@ def traverse(
     hands: DealtHands,
     words: npt.NDArray[np.uint64],
     traverser: int,
-    uniform: bool,
 ) -> tuple[Seen, Seen, int]:
     """Traversals of all deals; returns the traverser's samples, the opponent's strategies, and nodes touched.
 
     words    [K] uint64, a random one for each
-    uniform  play so where no advantage is positive
     """
     count, width, nodes = len(hands), int(tree.count.max()), 0
     parts, levels, sigmas = strategies.hands(hands), [], []
     level = Level(np.arange(count, dtype=np.int32), *np.zeros((2, count), np.int32))
     while len(level.node):
         sigma = np.zeros((len(level.node), width))
-        strategies.fill(parts, level, sigma, uniform)
+        strategies.fill(parts, level, sigma)
         below = Level(*np.zeros((3, len(level.node) * width), np.int32))
         tail = expand(tree, level, sigma, words, traverser, below)
         levels.append(level)

@@ -3,7 +3,7 @@
 An iteration t updates player 0, then player 1.  For each: K traversals against strategies that stay as they are leave
 regrets in his memory and the opponent's strategies in the opponent's; both weigh t.  Then his advantages are fitted,
 and his strategy follows by regret matching; where no advantage is positive, the largest is played (shared, where
-several are), or every action alike.  Before his first fit a player plays uniformly.
+several are).  Before his first fit a player plays uniformly.
 
 Strategies are constant within an iteration.  Where infosets are listed they are evaluated once, at all of them, and
 traversals read a table (`SingleDeepCfr`); elsewhere traversals go in step (`mccfr.solvers.deep.dealt_cfr`).

@@ -201,8 +201,7 @@ class Tabulation:
         """[n, R, A] what a network plays there, by regret matching."""
         advantage = self.rows(own, parameters, values).astype(np.float64)
         sigma = np.zeros_like(advantage)
-        uniform = self._dealt.config.fallback == "uniform"
-        match_regrets(advantage, np.tile(own.actions, len(values)), 0, uniform, sigma)
+        match_regrets(advantage, np.tile(own.actions, len(values)), 0, sigma)
         return sigma.reshape(len(values), len(own.node), self._width)
 
     def _averaged(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
-from mccfr.config.solvers import SampledActionsConfig, SampledConfig
+from mccfr.config.solvers import SampledConfig
 from mccfr.config.table import first_refused
 from mccfr.config.tables import PREFLOP_SUMS, Config
 from mccfr.games.game import Game
@@ -19,7 +19,7 @@ from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.locked_tables import LockedCells, check_locks
 from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
 from mccfr.solvers.sweep import Sweep
-from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
 from mccfr.trees.compiled import can_pack, pack
 
@@ -38,10 +38,6 @@ def schedule_of(solver: SampledConfig) -> Schedule:
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
         solver.discount_until_nodes,
-        solver.alpha,
-        solver.beta,
-        solver.gamma,
-        solver.averaging_power,
     )
 
 
@@ -65,7 +61,7 @@ class SampledAlgorithm(Algorithm):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        assert isinstance(config.solver, SampledActionsConfig)
+        assert isinstance(config.solver, SampledConfig)
         self._solver = config.solver
         self._schedule = schedule_of(config.solver)
 
@@ -75,13 +71,9 @@ class SampledAlgorithm(Algorithm):
         return self._schedule
 
     def problem(self) -> str | None:
-        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole."""
-        whole, cold = self.config.run.strata is None, self._solver.warm_start is None
-        checks = [
-            ("run.strata", whole or cold, "left out with solver.warm_start"),
-            ("solver.discount", whole or not self.schedule.sweeps, _UNSWEPT),
-        ]
-        return former_problem(self.config) or first_refused(self.config, checks)
+        """As `Algorithm.problem`: tables that are swept are whole."""
+        whole = self.config.run.strata is None or not self.schedule.sweeps
+        return former_problem(self.config) or first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`."""
@@ -126,7 +118,7 @@ class SampledAlgorithm(Algorithm):
 class SampledSolver(ABC):
     """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
 
-    _config: SampledActionsConfig
+    _config: SampledConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
     _floored = False  # whether regrets are kept above a floor
@@ -134,7 +126,7 @@ class SampledSolver(ABC):
 
     def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
         assert tables.kernel is not None
-        assert isinstance(algorithm.config.solver, SampledActionsConfig)
+        assert isinstance(algorithm.config.solver, SampledConfig)
         self._schedule, self._tables, self._config = algorithm.schedule, tables.kernel, algorithm.config.solver
         self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, share.workers) or _BATCH_NODES)
         self.state = share.state
@@ -171,7 +163,7 @@ class SampledSolver(ABC):
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""
-        self._call(0, 0, 0, self._schedule.at(0), 0)
+        self._call(0, 0, 0, self._schedule.weight(0), 0)
         self._dealer.draw(0, 0, self._deals)
         if self._sweep is not None:
             self._sweep.warm_up()
@@ -197,7 +189,7 @@ class SampledSolver(ABC):
         change = self._next_change(total_nodes)
         if change is not None:
             limit = min(limit, change - total_nodes)
-        iterations, nodes = self._call(start, stop, limit, self._schedule.at(total_nodes), total_nodes)
+        iterations, nodes = self._call(start, stop, limit, self._schedule.weight(total_nodes), total_nodes)
         self.state.iterations += iterations
         self.state.nodes += nodes
         self.state.rng = [int(word) for word in self._rng]
@@ -223,20 +215,20 @@ class SampledSolver(ABC):
         """
         began, before = time.perf_counter(), state.nodes
         self._rng[:] = state.rng
-        left, discount = iterations, self._schedule.at(total_nodes)
+        left, weight = iterations, self._schedule.weight(total_nodes)
         while left > 0:
             count = min(left, _BATCH_DEALS)
             self._dealers[stratum].draw(state.iterations, count, self._deals)
-            done, nodes = self._call(0, count, _NO_LIMIT, discount, total_nodes)
+            done, nodes = self._call(0, count, _NO_LIMIT, weight, total_nodes)
             state.iterations, state.nodes, left = state.iterations + done, state.nodes + nodes, left - done
         state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return state.nodes - before
 
-    def _call(self, start: int, stop: int, node_limit: int, discount: Discount, total_nodes: int) -> tuple[int, int]:
+    def _call(self, start: int, stop: int, node_limit: int, weight: float, total_nodes: int) -> tuple[int, int]:
         limits = np.array([start, stop, node_limit], np.int64)
         iterations, nodes = self._kernel(
-            self._tree, self._tables, self._deals, limits, discount, self._rng, self._scratch, *self._own(total_nodes)
+            self._tree, self._tables, self._deals, limits, weight, self._rng, self._scratch, *self._own(total_nodes)
         )
         return int(iterations), int(nodes)
 

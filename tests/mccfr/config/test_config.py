@@ -29,13 +29,6 @@ BAD = {
 BAD_KEYS = {
     "solver.discount = 'lin' is not one of: 'none', 'linear'": {"discount": "lin"},
     "solver.epsilon = 0.0 .* above 0 and at most 1": OUTCOME | {"epsilon": 0},
-    "solver.averaging_power = 2.0 .* left out with solver.discount = 'dcfr'": {
-        "discount": "dcfr",
-        "averaging_power": 2,
-    },
-    "solver.averaging_power = 2.0 .* left out with solver.floored_regrets": PUBLIC
-    | {"discount": "none", "averaging_power": 2},
-    "solver.averaging_power = -1.0 .* at least 0": {"averaging_power": -1},
     "solver.period_nodes = 0 .* at least 1": {"period_nodes": 0},
     "run.workers = -1 .* 0 .in this process. to 1024": {"workers": -1},
     "run.strata = 0 .* at least 1": {"strata": 0},
@@ -82,6 +75,15 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
             {"copies": 3, "directory": None},
         ),
         ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
+        ({"solver": {"discount": "dcfr", "alpha": 1.5}}, {"solver": {"discount": "dcfr"}}, {"beta": 0.5}),
+        ({"solver": {"gamma": 2}}, {"solver": {}}, {"averaging_power": 2}),
+        ({"solver": PUBLIC | {"skip_below": 0}}, {"solver": PUBLIC}, {"skip_below": 0.5}),
+        ({"game": {"name": "clairvoyance", "pot": 1}}, {"game": {"name": "clairvoyance"}}, {"pot": 2}),
+        (
+            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9, "strategy_memory": 9}},
+            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9}},
+            {"strategy_memory": 10},
+        ),
     ],
 )
 def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning):

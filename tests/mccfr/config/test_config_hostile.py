@@ -106,8 +106,7 @@ def cases(name):
             yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
         for algorithm, options in OPTIONS.items():
-            discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
-            document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
+            document = game_document(name) | {"solver": {"algorithm": algorithm}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
                 yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)
             for key, value in hostile(options):
@@ -180,11 +179,11 @@ def test_the_largest_shipped_tree_is_far_below_the_limit():
 
 
 def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():
-    powers = {"discount": "dcfr", "alpha": float("inf"), "beta": float("-inf")}
+    powers = {"algorithm": "cfr", "alpha": float("inf"), "beta": float("-inf")}
     config = config_from({"game": {"name": "kuhn"}, "solver": powers}, "x")
     assert (config.solver.alpha, config.solver.beta) == (float("inf"), float("-inf"))
     with pytest.raises(ValueError, match=r"solver\.alpha = nan"):
-        config_from({"game": {"name": "kuhn"}, "solver": {"discount": "dcfr", "alpha": float("nan")}}, "x")
+        config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": "cfr", "alpha": float("nan")}}, "x")
     assert build_game(config_from({"game": {"name": "matrix", "payoffs": [[3e37]]}}, "x").game, RUNS).pot_chips == 3e37
 
 

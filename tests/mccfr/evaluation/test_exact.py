@@ -105,8 +105,7 @@ def test_akq_equilibrium():
     ("streets", "bet", "probability", "share"),
     [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)],
 )
-@pytest.mark.parametrize("pot", [1, 10])
-def test_clairvoyance_equilibrium(streets, bet, probability, share, pot):
+def test_clairvoyance_equilibrium(streets, bet, probability, share):
     """The bettor keeps the ratio of bluffs to nuts that makes calling worth nothing; 1/(1+b) of bets are called."""
     ratio = (1 + 2 * bet) / (1 + bet)
     betting = [1, *(probability * ratio ** (streets - street) for street in range(streets))]  # mass up to each street
@@ -120,9 +119,8 @@ def test_clairvoyance_equilibrium(streets, bet, probability, share, pot):
         gave_up = history != "rc" * street
         return 0 if gave_up else (betting[street + 1] - probability) / (betting[street] - probability)
 
-    config = ClairvoyanceGame(streets=streets, bet=bet, probability=probability, pot=pot)
-    result = evaluate(config, choose)
-    assert result.value_chips / pot == pytest.approx(share, abs=5e-8)
+    result = evaluate(ClairvoyanceGame(streets=streets, bet=bet, probability=probability), choose)
+    assert result.value_chips == pytest.approx(share, abs=5e-8)
     assert result.exploitability_chips == pytest.approx(0, abs=1e-12)
     assert result.best_response_chips == pytest.approx((result.value_chips, -result.value_chips), abs=1e-12)
 

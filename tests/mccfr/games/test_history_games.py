@@ -318,7 +318,7 @@ def train(game, kernel, iterations, seed, epsilon=None):
     for period in range(iterations // 1000):
         limits = np.array([0, 1000, 2**62])
         run, more = kernel(
-            game.tree.arrays, tables.kernel, new_deals(1000, 1), limits, schedule.at(period), rng, *scratch
+            game.tree.arrays, tables.kernel, new_deals(1000, 1), limits, schedule.weight(period), rng, *scratch
         )
         assert run == 1000
         touched += more

@@ -10,6 +10,7 @@ from refusals import refused
 
 import mccfr
 from mccfr.config.games import OpenSpielGame
+from mccfr.games import openspiel
 from mccfr.games.histories import count_histories
 from mccfr.games.openspiel import import_openspiel
 from mccfr.solvers.histories.histories import expected_value
@@ -17,8 +18,8 @@ from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 
-def imported(text, **more):
-    return import_openspiel(OpenSpielGame(game=text, **more))
+def imported(text):
+    return import_openspiel(OpenSpielGame(game=text))
 
 
 @pytest.mark.parametrize(
@@ -116,8 +117,9 @@ def test_value_of_uniform_play():
         ("phantom_ttt", "histories; 2,000 are allowed"),
     ],
 )
-def test_refusals_say_which_condition_fails(text, words):
-    assert repr(text) in refused(words, imported, text, max_histories=2000)
+def test_refusals_say_which_condition_fails(text, words, monkeypatch):
+    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 2000)
+    assert repr(text) in refused(words, imported, text)
 
 
 class PretendGame:
@@ -156,10 +158,11 @@ def test_payoffs_that_do_not_sum_to_zero_are_refused(monkeypatch):
     refused(r"'kuhn_poker' is not zero sum: a terminal pays 5.0 and 5.0", imported, "kuhn_poker")
 
 
-@pytest.mark.parametrize("limit", [0, 57])
-def test_limit_of_histories(limit):
-    refused("histories", imported, "kuhn_poker", max_histories=limit)
-    assert len(imported("kuhn_poker", max_histories=58).tree.arrays.kind) == 58
+def test_limit_of_histories(monkeypatch):
+    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 57)
+    refused("histories", imported, "kuhn_poker")
+    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 58)
+    assert len(imported("kuhn_poker").tree.arrays.kind) == 58
 
 
 def test_missing_package(monkeypatch):

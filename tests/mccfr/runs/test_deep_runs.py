@@ -129,7 +129,7 @@ def test_every_verb(tmp_path, capsys):
     config, run, policy = tmp_path / "deep.toml", tmp_path / "run", tmp_path / "policy"
     config.write_text(
         '[game]\nname = "leduc"\nmerge_suits = true\n[solver]\nalgorithm = "deep-cfr"\ntraversals = 50\nmemory = 5000\n'
-        "strategy_memory = 5000\nunits = 8\nsteps = 10\nstrategy_steps = 10\n"
+        "units = 8\nsteps = 10\nstrategy_steps = 10\n"
         'batch = "all"\naverages = ["sd", "network"]\n'
         "[run]\nworkers = 0\niterations = 4\n"
     )

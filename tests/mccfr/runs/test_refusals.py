@@ -10,7 +10,6 @@ from mccfr.runs.session.pools import training_problem
 RESIDENT = {"resident": "1MB"}
 REFUSED = [
     ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
-    ("run.strata = 2", "with solver.warm_start", {"run": {"strata": 2}, "solver": {"warm_start": "policy"}}),
     ("run.blocks = 2", "unless tables.resident is set", {"run": {"strata": 4, "blocks": 2}}),
     ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
     ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),

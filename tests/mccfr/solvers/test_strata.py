@@ -232,7 +232,7 @@ def check_interval(trained):
         np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # whole numbers stand for 2^-21 or so
     if algorithm.first_floor(nodes) == -inf:  # each first decision is visited once an iteration
         row = (trained.totals["strategy_sum/street0/player0"] - before["strategy_sum/street0/player0"])[:, :2]
-        assert row.sum() == pytest.approx(schedule.sum_weight(nodes) * iterations, rel=1e-6)
+        assert row.sum() == pytest.approx(schedule.weight(nodes) * iterations, rel=1e-6)
 
 
 def begun(**solver):
@@ -244,7 +244,6 @@ def begun(**solver):
 KINDS = {
     "linear": {},
     "pruned": PRUNED,
-    "sums by squares": {"discount": "none", "averaging_power": 2},
 }
 
 

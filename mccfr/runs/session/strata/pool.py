@@ -91,7 +91,7 @@ class Intervals:
                 "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
             )
         self._add(self.interval, changes.sum(axis=0))
-        weight = self._algorithm.schedule.sum_weight(self.interval.nodes)
+        weight = self._algorithm.schedule.weight(self.interval.nodes)
         self.weight += weight * int(self.rows[:, control.QUOTA].sum())
         self.interval = None
 

@@ -100,6 +100,6 @@ class RespondedSampling(PublicChanceSampling):
         for learner in (0, 1) if seats is None else seats:
             other = 1 - learner
             mixed = board if bucket is None else rebucketed(board, other, bucket)
-            task = Task(other, regret_weight, sum_weight, floored, 0.0, word, self._rng, self._responses[learner])
+            task = Task(other, regret_weight, sum_weight, floored, word, self._responses[learner])
             nodes += int(responded_traversals(self._trees, self._of_learner[learner], mixed, task, self._scratch))
         return nodes

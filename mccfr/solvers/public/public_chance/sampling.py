@@ -28,7 +28,7 @@ from mccfr.solvers.public.public_chance.traversal import (
 )
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.sweep import Sweep
-from mccfr.tables.discount import Schedule
+from mccfr.tables.discount import GAMMA, Schedule
 from mccfr.tables.layout import SLOT_FIRST, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.streets import street_trees
@@ -44,27 +44,24 @@ _MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards
 class PublicChanceOptions:
     """How updates are weighted.
 
-    schedule    periods and discount; its `gamma` is also the power of the averaging of regret matching plus
-    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^gamma; the
+    schedule    periods and discount
+    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^2; the
                 schedule's kind must be "none"
-    skip_below  lines that the opponent reaches with less than this share of his range are followed with a chance in
-                proportion, and then count for more; 0: all lines are followed
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     plus: bool = True
-    skip_below: float = 0.0
 
     def weights(self, nodes: int) -> tuple[float, float]:
         """Factors of new regrets and of new strategy sums after so many nodes."""
         if self.plus:
-            return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
-        return self.schedule.weight(nodes), self.schedule.sum_weight(nodes)
+            return 1.0, float(self.schedule.effective_period(nodes)) ** GAMMA
+        return self.schedule.weight(nodes), self.schedule.weight(nodes)
 
 
 @dataclass
 class PublicChanceState:
-    """What a worker must remember to go on bit for bit: boards and skipped lines follow from the iteration's number."""
+    """What a worker must remember to go on bit for bit: boards follow from the iteration's number."""
 
     iterations: int = 0
     nodes: int = 0
@@ -174,8 +171,8 @@ class PublicChanceSampling:
         self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
     ) -> int:
         learning = self._seats if seats is None else seats
-        floored, skip_below, word = int(self.options.plus), float(self.options.skip_below), second_word(self._rng)
-        task = Task(min(learning), regret_weight, sum_weight, floored, skip_below, np.uint64(word), self._rng, _NOBODY)
+        word = np.uint64(second_word(self._rng))
+        task = Task(min(learning), regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
         tables, stop = self._kernel_tables, max(learning) + 1
         return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 
@@ -209,8 +206,6 @@ def _check_options(options: PublicChanceOptions) -> None:
             f"discount = {options.schedule.kind!r} with floored regrets: floored runs weight their sums by period "
             "already; use discount = 'none', or leave regrets unfloored"
         )
-    if not 0 <= options.skip_below < 1:
-        raise ValueError(f"skip_below = {options.skip_below}: a share of at least 0 and below 1 is needed")
 
 
 def _kernel_tables(

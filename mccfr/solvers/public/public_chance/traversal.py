@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
-from mccfr.rng import random_at, uniform
+from mccfr.rng import random_at
 from mccfr.solvers.public.public_chance.board_rows import (
     add_regrets,
     add_shares,
@@ -52,9 +52,7 @@ class Task(NamedTuple):
     regret_weight  factor of new regrets
     sum_weight     factor of new strategy sums
     floored        1: regrets below 0 are set to 0
-    skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     word           random bits of the iteration, by which float32 strategy sums are rounded
-    rng            [4] uint64: state by which lines are skipped, changed in place
     response       of the player who responds best on the last street, as `_respond` and `_follow` say; if there is one,
                    hands of the board are in order of strength
     """
@@ -63,9 +61,7 @@ class Task(NamedTuple):
     regret_weight: float
     sum_weight: float
     floored: int
-    skip_below: float
     word: np.uint64
-    rng: npt.NDArray[np.uint64]
     response: "Response"
 
 
@@ -180,8 +176,6 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
             step = task.sum_weight, random_at(word, np.uint64(a))
             add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
         alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
-        if alive and task.skip_below > 0:
-            alive = _kept(board, player, task, reach[child + a])
         scratch.range_of[child + a] = child + a if alive else NOWHERE
 
 
@@ -210,24 +204,6 @@ def _respond(count, actions, response, member, value, here, child):
         for k in range(count):
             if value[child + a, k] > value[here, k]:
                 value[here, k], noted[k] = value[child + a, k], a
-
-
-@part_njit
-def _kept(board, player, task, reach):
-    """Whether a line is followed: if its reach is a small share, with a chance in proportion, and then scaled up."""
-    count, share, whole = board.count[player], 0.0, 0.0
-    for k in range(count):
-        share += reach[k]
-        whole += board.weight[player, k]
-    chance = share / (whole * task.skip_below)
-    if chance >= 1:
-        return True
-    if uniform(task.rng) >= chance:
-        return False
-    factor = as_element(reach, 1.0 / chance)
-    for k in range(count):
-        reach[k] *= factor
-    return True
 
 
 @part_njit
@@ -397,7 +373,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
 
 @part_njit
 def sampled_traversal(trees, tables, board, task, scratch):
-    """One traversal on a board; `tables`, `scratch` and `task.rng` are changed in place.
+    """One traversal on a board; `tables` and `scratch` are changed in place.
 
     tables   VectorTables
     Returns the nodes touched.  The values of the traverser's hands [n], in chips times the opponent's reach, are left
@@ -447,8 +423,7 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
     """
     nodes = 0
     for traverser in range(task.traverser, stop):
-        factors = (task.regret_weight, task.sum_weight, task.floored, task.skip_below)
-        one = Task(traverser, *factors, task.word, task.rng, task.response)
+        one = Task(traverser, task.regret_weight, task.sum_weight, task.floored, task.word, task.response)
         nodes += sampled_traversal(trees, tables, board, one, scratch)
     return nodes
 
@@ -462,5 +437,5 @@ def responded_traversals(trees, tables, board, task, scratch):
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)
-    one = Task(1 - task.traverser, task.regret_weight, 0.0, task.floored, 0.0, task.word, task.rng, task.response)
+    one = Task(1 - task.traverser, task.regret_weight, 0.0, task.floored, task.word, task.response)
     return nodes + sampled_traversal(trees, tables, board, one, scratch)

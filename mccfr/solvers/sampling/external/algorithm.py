@@ -58,5 +58,5 @@ class ExternalSampling(SampledAlgorithm):
         solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
         locks = getattr(self.config.game, "locks", None)  # whose sums are no sums
-        whole = not (solver.negative_regret_pruning or solver.warm_start or sweeps or locks)
+        whole = not (solver.negative_regret_pruning or sweeps or locks)
         return replace(super().traits, counts_lost_updates=whole)

@@ -45,7 +45,7 @@ def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int
 
 
 @nogil_njit
-def external_sampling_general(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
 
     tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
@@ -54,19 +54,19 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
         for traverser in range(work.seats[0], work.seats[1]):
-            tail, touched = visit(tree, tables, traverser, discount, rng, work, pruning)
-            _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)
+            tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
+            _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
             nodes += touched
         deal += 1
     return deal - limits[START], nodes
 
 
 @part_njit
-def visit(tree, tables, traverser, discount, rng, work, pruning):
+def visit(tree, tables, traverser, weight, rng, work, pruning):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
     prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
-    hopeless = -pruning.below * discount.weight
+    hopeless = -pruning.below * weight
     order[0] = 0
     tail, place, nodes = 1, 0, 0
     while place < tail:
@@ -98,7 +98,7 @@ def visit(tree, tables, traverser, discount, rng, work, pruning):
                 order[tail] = child
                 tail += 1
         else:
-            add_strategy(tree, tables, hand, node, (sigma, first), discount.sum_weight, second_word(rng))
+            add_strategy(tree, tables, hand, node, (sigma, first), weight, second_word(rng))
             chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen
@@ -107,9 +107,9 @@ def visit(tree, tables, traverser, discount, rng, work, pruning):
 
 
 @part_njit
-def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
+def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
     """Values from the leaves up, and the traverser's regret updates."""
-    value, sigma, weight = work.value, work.sigma, discount.weight
+    value, sigma = work.value, work.sigma
     sign = 1.0 - 2.0 * traverser
     for place in range(tail - 1, -1, -1):
         node = work.order[place]

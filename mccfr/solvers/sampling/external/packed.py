@@ -100,14 +100,14 @@ def new_packed_worklist(
 
 
 @nogil_njit
-def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
-    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
+    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; weight of updates; rng [4] uint64; work
     PackedWorklist for D nodes; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the first
     iteration that reaches limits[NODE_LIMIT].
     """
-    (regret, strategy_sum), (regrets, sums), (weight, sum_weight) = tables[:2], work.hand, discount
+    (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
     hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
@@ -142,7 +142,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     action = match_and_choose_row(regret, row, actions, uniform(rng), False, sigma, mine)
                     if sums[block] >= 0:
                         added = sums[block] + node.slot
-                        add_row(strategy_sum, added, actions, sigma, mine, sum_weight, word)
+                        add_row(strategy_sum, added, actions, sigma, mine, weight, word)
                     first = np.uint64(node.first + action - endings)
                     stop = first + _ONE
                     if action < endings:  # the hand ends here

@@ -14,7 +14,7 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @nogil_njit
-def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, epsilon):
+def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, epsilon):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
 
     tree TreeArrays; paths with as many cells a strategy as any decision has actions.
@@ -26,19 +26,19 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, 
             locate(tables, deals, deal + j, paths.hand)
             for traverser in range(2):
                 node, logged, touched = _walk(
-                    tree, tables, discount, next_word(rng), paths, (2 * j + traverser, logged), epsilon
+                    tree, tables, weight, next_word(rng), paths, (2 * j + traverser, logged), epsilon
                 )
                 nodes += touched
                 place = paths.place[2 * j + traverser]
                 payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
                 place.worth = (1.0 - 2.0 * traverser) * payoff / place.probability
-        _update_paths(tables.regret, logged, discount.weight, paths)
+        _update_paths(tables.regret, logged, weight, paths)
         deal = stop
     return deal - limits[START], nodes
 
 
 @part_njit
-def _walk(tree, tables, discount, word, paths, which, epsilon):
+def _walk(tree, tables, weight, word, paths, which, epsilon):
     """Sample one path.  Returns (terminal node, decisions logged so far, nodes touched).
 
     which  (number of the path in its group, decisions logged before)
@@ -64,7 +64,7 @@ def _walk(tree, tables, discount, word, paths, which, epsilon):
             logged += 1
             probability *= epsilon / actions + (1.0 - epsilon) * taken
         else:
-            add_strategy(tree, tables, hand, node, (sigma, 0), discount.sum_weight / probability, rounding)
+            add_strategy(tree, tables, hand, node, (sigma, 0), weight / probability, rounding)
         node = first + action
     paths.place[path].probability = probability
     return node, logged, nodes + tree.touched[node]

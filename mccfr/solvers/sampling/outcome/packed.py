@@ -33,10 +33,10 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @nogil_njit
-def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, epsilon):
+def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, epsilon):
     """Run deals of a batch over a packed tree, in groups; `tables`, `rng` and `paths` are changed in place.
 
-    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; paths
+    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; weight of updates; rng [4] uint64; paths
     Paths with 8 cells a strategy; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
     the first group that reaches limits[NODE_LIMIT].
     """
@@ -52,7 +52,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, e
             kept, touched = _own_decisions(tree, tables.regret, own, level, logged, paths, epsilon, share)
             nodes += touched
             logged += own
-            kept, touched = _opponents_decisions(tree, tables, others, level, kept, paths, discount.sum_weight)
+            kept, touched = _opponents_decisions(tree, tables, others, level, kept, paths, weight)
             nodes += touched
             own, others = _go_on(tree, tables, kept, paths)
             level += _ONE
@@ -63,7 +63,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, e
             nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
             payoff = node.fold_value if folds else node.call_value * deals.result[deal + (i >> 1)]
             place.worth = (1.0 - 2.0 * (i & 1)) * payoff / place.probability
-        _learn(tables.regret, logged, paths, discount.weight)
+        _learn(tables.regret, logged, paths, weight)
         deal = stop
     return deal - limits[START], nodes
 
@@ -110,7 +110,7 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
 
 
 @inline_njit
-def _opponents_decisions(tree, tables, others, level, kept, paths, sum_weight):
+def _opponents_decisions(tree, tables, others, level, kept, paths, weight):
     """One decision on each of the `others` paths where the opponent acts; its strategy sums, in place.
 
     Returns (paths that go on, `kept` of them before, nodes touched).
@@ -124,7 +124,7 @@ def _opponents_decisions(tree, tables, others, level, kept, paths, sum_weight):
         actions, sums = node.actions, row + to_sum[np.uint64(node.block)]
         action = match_and_choose_row(regret, row, actions, uniform_like(sigma, drawn), False, sigma, 0)
         if sums >= 0:
-            share, word = sum_weight / place.probability, random_at(~place.word, level)
+            share, word = weight / place.probability, random_at(~place.word, level)
             add_row(strategy_sum, sums, actions, sigma, 0, share, word)
         place.action = action
         nodes += node.touched

@@ -91,15 +91,14 @@ def by_block(game, tables, kind):
     return tuple(found + [np.zeros((1, 1))] * (8 - len(found)))
 
 
-def traverse(game, board, tables, traverser, weight=1.0, **options):
+def traverse(game, board, tables, traverser, weight=1.0):
     """What one traversal adds to copies of the tables, by name."""
     start = {name: table.copy() for name, table in tables.items()}
     work = VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)
     most = game.cards.most_hands
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
-    rng = options.get("rng", np.ones(4, np.uint64))
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng, new_response())
+    task = Task(traverser, weight, weight, 0, np.uint64(0), new_response())
     nodes = sampled_traversals(trees, work, board, task, traverser + 1, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 
@@ -289,22 +288,6 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
     assert min(worst(mean(each), twin.found).values()) > 0.1
 
 
-def test_skipped_lines_leave_increments_unbiased():
-    game, tables, twin = exact(RIVER)
-    board, rng = from_cards(game.cards, 0), np.array([1, 2, 3, 4], np.uint64)
-    runs = [traverse(game, board, tables, 0, skip_below=0.2, rng=rng) for _ in range(300)]
-    whole = traverse(game, board, tables, 0)
-    assert np.mean([nodes for _, nodes in runs]) < 0.8 * whole[1]
-    names = [name for name in twin.found if np.abs(whole[0][name]).max() > 0]
-    for name in names:
-        each = np.array([(added[name] * whole[0][name]).sum() for added, _ in runs]) / (whole[0][name] ** 2).sum()
-        assert abs(each.mean() - 1) < 5 * each.std(ddof=1) / np.sqrt(len(each)) + 1e-9
-    assert traverse(game, board, tables, 0, skip_below=1e-9)[1] == whole[1], "what has a larger share is followed"
-    assert any(
-        np.abs(added["regret/street0/player0"] - whole[0]["regret/street0/player0"]).max() > 1 for added, _ in runs
-    )
-
-
 # --- boards ---
 
 
@@ -419,7 +402,7 @@ def test_dcfr_sweeps_once_at_each_end_of_a_period():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("options", [floored(LEDUC, 6), PublicChanceOptions(Schedule("dcfr", 2000), False, 0.01)])
+@pytest.mark.parametrize("options", [floored(LEDUC, 6), PublicChanceOptions(Schedule("dcfr", 2000), False)])
 def test_a_run_goes_on_as_if_it_had_not_stopped(options, dtype):
     whole = solver(LEDUC, options, dtype, seed=3)
     whole.run(60)
@@ -462,7 +445,6 @@ def test_tables_and_options_that_make_no_sense_are_refused():
     tables = new_tables(table_specs(LEDUC))
     with pytest.raises(ValueError, match="floored runs weight their sums by period"):
         PublicChanceSampling(LEDUC, PublicChanceOptions(Schedule("linear")))
-    refused(r"skip_below = 1\.5", PublicChanceSampling, LEDUC, PublicChanceOptions(skip_below=1.5))
     for change, problem in (
         (lambda table: None, "is missing"),
         (lambda table: table[:, :-1].copy(), r"float32 \(\d+, \d+\) is needed"),

@@ -27,7 +27,7 @@ from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, ne
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.solvers.variants import variant
-from mccfr.solvers.warm_start import begin_warm_boards
+from mccfr.solvers.warm_start import begin_warm
 from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import row_starts
 from mccfr.trees.compiled import TERMINAL
@@ -210,7 +210,7 @@ def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
     run.run(50)
     policy = run.average_strategy()
     begun = TableSet(new_tables(responding_specs(coarse, leduc)), responding_specs(coarse, leduc))
-    begin_warm_boards(coarse, leduc, begun, coarse, policy, 100)
+    begin_warm(coarse, leduc, begun, policy, 100)
     bucket_of = np.zeros(int(leduc.buckets[0]), int)
     bucket_of[leduc.cards.bucket[0][0, 0]] = coarse.cards.bucket[0][0, 0]
     for block in range(4):

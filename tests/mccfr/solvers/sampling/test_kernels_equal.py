@@ -27,7 +27,6 @@ SCHEDULES = {
     "linear": Schedule("linear", 5_000),
     "initial": Schedule("initial", 5_000),
     "dcfr": Schedule("dcfr", 5_000),
-    "none, sums by squares": Schedule("none", 5_000, averaging_power=2),
 }
 
 

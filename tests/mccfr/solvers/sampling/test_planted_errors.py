@@ -260,7 +260,7 @@ def test_no_two_workers_begin_with_the_same_words():
     assert len(set(words)) == 4 * 8
 
 
-WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma"
+WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** GAMMA"
 
 
 def floored_sums(module, schedule):
@@ -278,23 +278,24 @@ def floored_sums(module, schedule):
 @pytest.mark.parametrize(
     "planted",
     [
-        WEIGHT.removesuffix(" ** self.schedule.gamma"),
-        WEIGHT.replace("self.schedule.gamma", "2"),
+        WEIGHT.removesuffix(" ** GAMMA"),
+        WEIGHT.replace("GAMMA", "1.5"),
         "return 1.0, 1.0",
         WEIGHT.replace("effective_period", "period"),
     ],
-    ids=["n", "n^2", "1", "after the end of discounting"],
+    ids=["n", "n^1.5", "1", "after the end of discounting"],
 )
 def test_floored_sums_of_another_weight_are_caught(planted):
-    """Sums are those of n^1.5 in period n, to 1e-13 of the largest; others are off by a tenth of it and more."""
-    schedule = Schedule("none", 2_000, until_nodes=9_000, gamma=1.5)
-    nodes, even = floored_sums(public_chance, Schedule("none", 2_000, gamma=0.0))  # sums do not act on regrets
+    """Sums are those of n^2 in period n, to 1e-13 of the largest; others are off by a tenth of it and more."""
+    schedule = Schedule("none", 2_000, until_nodes=9_000)
+    once = Schedule("none", 2_000, until_nodes=0)  # all weigh 1: sums do not act on regrets
+    nodes, even = floored_sums(public_chance, once)
     gaps = []
     for module in (public_chance, mutant(public_chance, (WEIGHT, planted))):
         _, found = floored_sums(module, schedule)
         gaps.append(0.0)
         for name in (name for name in even[0] if name.startswith("strategy_sum")):
-            weights = [min(before // 2_000 + 1, 5) ** 1.5 for before in nodes]
+            weights = [min(before // 2_000 + 1, 5) ** 2 for before in nodes]
             wanted = sum(w * (b[name] - a[name]) for w, a, b in zip(weights, even, even[1:], strict=False))
             gaps[-1] = max(gaps[-1], np.abs(found[-1][name] - wanted).max() / wanted.max())
     assert nodes[-1] > 12_000

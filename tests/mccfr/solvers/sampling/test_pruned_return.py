@@ -48,12 +48,12 @@ def traversals_until_played(schedule, before, after, seed):
     limits = np.array([0, 1, np.iinfo(np.int64).max, 0])
 
     def play(tree, nodes, most):
-        discount, count = schedule.at(nodes), 0
+        weight, count = schedule.weight(nodes), 0
         run.sweep_at(nodes)
         while count < most and not run.arrays.regret[row + 1] > 0:
-            inner._kernel(tree, run.arrays, inner._deals, limits, discount, run.rng, inner._scratch, pruning)
+            inner._kernel(tree, run.arrays, inner._deals, limits, weight, run.rng, inner._scratch, pruning)
             count += 1
-        return count, run.arrays.regret[row + 1] / discount.weight
+        return count, run.arrays.regret[row + 1] / weight
 
     assert play(raising_earns(-1.0), before, 600) == (600, -FLOOR)
     return play(raising_earns(1.0), after, 3_000)[0]

@@ -94,13 +94,13 @@ def naive_traversal(tree, tables, bucket, result, traverser, weight, rng, prunin
     return sum(int(tree.touched[node]) for node in queue)
 
 
-def naive_kernel(tree, tables, deals, limits, discount, rng, _, pruning):
+def naive_kernel(tree, tables, deals, limits, weight, rng, _, pruning):
     """Slow twin of `external_sampling_general` with pruning, for float64 tables."""
     nodes, deal = 0, limits[0]
     while deal < limits[1] and nodes < limits[2]:
         for traverser in range(2):
             deal_arguments = deals.bucket[deal], deals.result[deal], traverser
-            nodes += naive_traversal(tree, tables, *deal_arguments, discount.weight, rng, pruning)
+            nodes += naive_traversal(tree, tables, *deal_arguments, weight, rng, pruning)
         deal += 1
     return deal - limits[0], nodes
 
