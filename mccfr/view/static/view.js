@@ -659,24 +659,26 @@ const View = (() => {
     if (here) {
       const found = here.result;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
-        (found ? ": " + found.iterations + " of " + here.iterations + " iterations, " + (found.gap_chips === null ?
-          "an estimate: by how much it can be beaten is not known" : "can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" +
-          percent(found.gap_chips / spot.pot_chips) + " of the pot)") : " …");
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.gap_chips !== null ?
+          ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(found.gap_chips / spot.pot_chips) + " of the pot)"
+          : running ? found.iterations === here.iterations ? ", finding EV …" : "" : ", an estimate: by how much it can be beaten is not known") : " …");
     }
     byId("solve-state").textContent = text;
     byId("solve-progress").hidden = !running;
     byId("solve-progress").value = here && here.result ? here.result.iterations / here.iterations : 0;
   }
+  /* How far what was solved again is told of: EV comes after the frequencies. */
+  const stage = () => solved.result && solved.result.iterations + (solved.result.values ? " with EV" : "");
   async function solve() {
     const number = asked, at = { line: spot.line, board: spot.board };
     try {
       solved = await send("/api/solve", { ...at, method: byId("solve-method").value });
       while (number === asked) {
         drawSolving();
-        const before = solved.result && solved.result.iterations;
+        const before = stage();
         solved = await ask("/api/solve", {});
         if (number !== asked) return;
-        if (solved.result && solved.result.iterations !== before) {
+        if (solved.result && stage() !== before) {
           beside = SOLVED;
           other = { ...spot, ...solved.result };
           draw();
