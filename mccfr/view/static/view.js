@@ -620,9 +620,7 @@ const View = (() => {
   function drawTyped() {
     const begins = game.square && spot.behind_chips && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
     byId("as-spot").hidden = !begins;
-    byId("again").hidden = byId("locking").hidden = !game.asked;
-    byId("lock-what").value = spot.frequencies ? spot.actions.map((one, action) =>
-      one.action + " " + Math.round(100 * spot.frequencies[action]) + "%").slice(0, -1).join("; ") : "";
+    byId("again").hidden = byId("lock").hidden = !game.asked;
   }
   function drawBeside() {
     const choice = byId("beside"), names = game.strategies.map((name, number) => [String(number), name]).slice(1);
@@ -779,11 +777,9 @@ const View = (() => {
     byId("as-spot").addEventListener("click", () => {
       location.hash = "#spot&" + new URLSearchParams({ line: spot.line, board: spot.board, of: base });
     });
-    byId("again").addEventListener("click", () => { location.hash = "#spot&" + new URLSearchParams(game.asked); });
-    byId("locking").addEventListener("submit", (event) => {
-      event.preventDefault();
-      Typed.lock(game.asked, spot.line, byId("lock-what").value);
-    });
+    const change = (at) => { location.hash = "#spot&" + new URLSearchParams({ ...game.asked, ...at }); };
+    byId("again").addEventListener("click", () => change({}));
+    byId("lock").addEventListener("click", () => change({ at: spot.line }));
     Play.begin(lent);
     Typed.begin(lent);
     window.addEventListener("hashchange", load);
