@@ -167,6 +167,7 @@ class HandValues:
             self.listed = None if self._drawn > 1 else CARD_COUNT - len(board) if self._drawn else 1
         self._totals: tuple[Floats, Floats, Floats] | None = None
         self._boards: list[tuple[float, float, float]] = []
+        self._drawn_values: list[npt.NDArray[np.float32]] = []  # of each drawn board [A + 1, H]: actions, then weight
 
     @property
     def boards(self) -> int:
@@ -188,7 +189,9 @@ class HandValues:
             cards = self._below.listed(self._board, self._reach)
         found = self._below.values(cards)
         own = cards.reach
-        value, _, weight = found
+        value, action, weight = found
+        if self.listed is None:
+            self._drawn_values.append(np.vstack([action, weight[self._below.player]]).astype(np.float32))
         self._boards.append((float(own[0] @ value[0]), float(own[1] @ value[1]), float(own[0] @ weight[0])))
         if self._totals is None:
             self._totals = found
@@ -218,6 +221,19 @@ class HandValues:
         strategy; NaN where a hand meets no hand of the other's."""
         found = self.actions()
         return np.asarray(found.max(axis=0) - found)
+
+    def cost95(self, action: int, hand: int) -> tuple[float, float] | None:
+        """95 % interval of one of `costs`, against the action that is best on the boards so far.
+
+        None where there are less than two drawn boards, and of listed ones before all are walked: they have an order.
+        """
+        costs = self.costs()[:, hand]
+        if self.complete:
+            return float(costs[action]), float(costs[action])
+        if len(self._drawn_values) < 2 or np.isnan(costs).any():
+            return None
+        each = np.array([found[:, hand] for found in self._drawn_values], np.float64)
+        return ratio95(each[:, costs.argmin()] - each[:, action], each[:, -1])[1]
 
     def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
         """What a player's range wins, chips a hand, and its 95 % interval; None where the ranges cannot meet.

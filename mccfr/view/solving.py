@@ -1,8 +1,8 @@
 """Solving a spot again while a page waits: from the flop on, on real hands and with the bets really made.
 
-`mccfr.play.resolving` says what is solved, and that a flop is an estimate, whose gap would take all turns and rivers
-to know; nothing is kept of it but what every hand plays at the spot.  Solving is done in stages of more and more
-iterations, each from the beginning, so that there is something to look at soon.
+`mccfr.play.resolving` says what is solved, and that a flop is an estimate; nothing is kept of it but what every hand
+plays at the spot, and wins.  Solving is done in stages of more and more iterations, each from the beginning, so that
+there is something to look at soon.
 """
 
 import threading
@@ -125,8 +125,9 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
 
-        Of the result: what every hand plays, as a spot tells it, `gap_chips`, None of a flop, and `iterations` done; of
-        a turn or river `values` [h][A], what its actions win from here on if both go on by the solution, as of `Worth`.
+        Of the result: what every hand plays, as a spot tells it, `iterations` done, `gap_chips`, `values` [h][A], what
+        its actions win from here on if both go on by the solution, as of `Worth`: both null until they are known, which
+        of a flop is at the end; the gap of a flop that is solved alone is never.
         Raises `ValueError` where nothing was begun.
         """
         if self._job is None:
@@ -144,10 +145,7 @@ class Solving:
         try:
             iterations = min(_FIRST, job.iterations)
             while not job.stopped:
-                found = self._stage(job, at, seat, street, iterations)
-                if job.stopped:
-                    break  # within the stage, which tells of fewer iterations
-                job.result = found
+                self._stage(job, at, seat, street, iterations)
                 if iterations == job.iterations:
                     break
                 iterations = min(_FACTOR * iterations, job.iterations)
@@ -156,17 +154,23 @@ class Solving:
         finally:
             job.seconds = time.perf_counter() - job.began
 
-    def _stage(self, job: _Job, at: SpotDecision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
-        """What is found after so many iterations."""
+    def _stage(self, job: _Job, at: SpotDecision, seat: Seat, street: str, iterations: int) -> None:
+        """Have the job tell what is found after so many iterations: what is played, then what it is worth.
+
+        Of a flop that is all turns and rivers, twice and some seconds each time: of its last stage alone.
+        """
         assert isinstance(at.state, BettingState)
         settings = settings_of(f"{street}:{job.method}")
         resolver = Resolver(seat, replace(settings, effort=Effort(iterations, stopped=lambda: job.stopped)))
         acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
         found = resolver.begin(at.state.player, acted, at.state, at.board)
+        if job.stopped:
+            return  # within the stage, which tells of fewer iterations
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
-        gap = None if street == "flop" or job.stopped else round(found.gap_chips, 4)
-        met = at.reach[1 - at.state.player].any()
-        each = found.values() if met and not job.stopped else None
-        if each is not None:
-            told["values"] = told_rows(each[:, at.live].T + at.state.put_in[at.state.player])
-        return told | {"gap_chips": gap, "iterations": iterations}
+        job.result = told = told | {"gap_chips": None, "values": None, "iterations": iterations}
+        if street == "flop" and iterations < job.iterations:
+            return
+        each = found.values() if at.reach[1 - at.state.player].any() else None
+        values = None if each is None else told_rows(each[:, at.live].T + at.state.put_in[at.state.player])
+        gap = None if settings.limited else round(found.gap_chips, 4)
+        job.result = told | {"gap_chips": gap, "values": values}

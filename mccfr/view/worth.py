@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mccfr.evaluation.hand_values import Below, HandValues
 from mccfr.view.spots import Spots
 
-MOST_BOARDS = 2_000
+MOST_BOARDS = 500
 """Boards that are drawn for one spot at most."""
 _BUDGET_SECONDS = 0.5  # of one answer: a page asks again for more
 _KEPT = 8
@@ -61,8 +61,9 @@ class Worth:
     def cost(self, line: str, board: str, hand: str, action: str, boards: int = 1) -> dict[str, Any]:
         """What an action with a hand gives away against the best one of the strategy's actions, both going on by it.
 
-        `cost_chips`, None where the strategy says nothing of it, and then `why`; `best`, the best action; `boards`,
-        `of` and `exact` as of `values`.  Raises as that, and `ValueError` for a hand that nobody holds here.
+        `cost_chips`, None where the strategy says nothing of it, and then `why`; `ci95`, its 95 % interval, None where
+        there is none; `best`, the best action; `boards`, `of` and `exact` as of `values`.  Raises as that, and
+        `ValueError` for a hand that nobody holds here.
         """
         at = self._spots.decision(line, board)
         names = [self._spots.dealing.hand_text(each) for each in at.live.tolist()]
@@ -71,14 +72,16 @@ class Worth:
         actions = self._spots.offered(line)
         if at.node is None or action not in actions:
             why = "The strategy has not this bet: it cannot say what it costs."
-            return dict.fromkeys(("cost_chips", "best", "boards", "of")) | {"exact": False, "why": why}
+            return dict.fromkeys(("cost_chips", "ci95", "best", "boards", "of")) | {"exact": False, "why": why}
+        number, one = actions.index(action), int(at.live[names.index(hand)])
         with self._lock:
             found = self._walked(at, line, board, boards)
-            costs = found.costs()[:, at.live[names.index(hand)]]
+            costs, within = found.costs()[:, one], found.cost95(number, one)
             told = {"boards": found.boards, "of": found.listed, "exact": found.complete}
         known = not np.isnan(costs).any()
         return {
-            "cost_chips": round(float(costs[actions.index(action)]), _DIGITS) if known else None,
+            "cost_chips": round(float(costs[number]), _DIGITS) if known else None,
+            "ci95": [round(end, _DIGITS) for end in within] if known and within else None,
             "best": actions[int(costs.argmin())] if known else None,
             **told,
             "why": None if known else "By the strategies nobody comes here.",

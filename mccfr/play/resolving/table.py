@@ -285,9 +285,10 @@ class PublicState:
 
     def values(self) -> Floats | None:
         """[A, 1326] chips of the whole hand that hands of the player to act win after each action, both going on by
-        the solution; NaN outside of his range.  None of a flop, whose later hands share buckets, and inside a spot.
+        the solution, exact on all boards; NaN outside of his range.  None inside a spot.  Of a flop that is solved
+        alone both go on as the opponent chooses there (`depth_limited`).
         """
-        if self._spot.merged or self._node or self.position != self.state.player:
+        if self._node or self.position != self.state.player:
             return None
         other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
         action = self._spot.followed(self.position, other, tables).action

@@ -115,11 +115,11 @@ const Play = (() => {
       for (let boards = 10; told.isConnected && table.hand === hand; boards = Math.min(2 * boards, COST_BOARDS)) {
         const found = await page.ask("/api/cost", { ...at, boards }).catch((error) => ({ cost_chips: null, why: error.message }));
         const enough = found.why || found.exact || (found.of === null && found.boards >= COST_BOARDS);
-        const about = found.exact || found.why ? "" : "about ";
-        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < 0.005 * page.game.unit_chips ? " the best"
-          : " cost " + about + page.money(found.cost_chips);
+        const least = 0.005 * page.game.unit_chips, wide = found.ci95 ? (found.ci95[1] - found.ci95[0]) / 2 : 0;
+        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < least ? " the best"
+          : " cost " + (found.exact ? "" : "about ") + page.money(found.cost_chips) + (wide < least ? "" : " ± " + page.money(wide));
         told.title = found.why || "By the strategy, against the best of its actions" + (found.exact ? ", exactly"
-          : "; an estimate over " + found.boards + " boards");
+          : "; an estimate over " + found.boards + " boards, within 95 %");
         if (enough) break;
       }
     }

@@ -3,17 +3,21 @@
 // biome-ignore lint/correctness/noUnusedVariables: view.js uses it
 const Typed = (() => {
   "use strict";
-  const { SUITS, button, drawGrid, drawnCard, element, percent } = Strategy;
+  const { SUITS, button, colours, drawGrid, drawnCard, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
   const POLL = 500;          // milliseconds between two looks at what is solved
   const AS_A_RULE = 200;     // iterations that 0.3 % of the pot take
   const SIDES = { oop: "Out of position", ip: "In position" };
+  const LOCK = "lock";       // a third grid: the hands that do the action which is being locked
+  const EVERY = /^\d*\.?\d+\s*%?$/;  // a lock's share of every hand
+  const ANY_ACTION = [["f", "Fold"], ["c", "Check or call"], ["r", "Any bet or raise: 0 %"]];  // before a tree is known
   const NAMES = ["board", "oop", "ip", "pot", "stack", "bets", "raises", "donk", "allin_spr", "rake", "rake_cap", "to", "locks"];
   const BOUND = ["board", "oop", "ip", "pot", "stack"];   // what a strategy's line says
-  const weights = { oop: null, ip: null };                // of each class, as the server has read the range
-  const asked = { oop: Promise.resolve(), ip: Promise.resolve() };  // what the server is asked of each, in order
+  const weights = { oop: null, ip: null, lock: null };    // of each class, as the server has read the range
+  const asked = { oop: Promise.resolve(), ip: Promise.resolve(), lock: Promise.resolve() };  // of the server, in order
   let page = null;           // what view.js lends
   let line = "", of = 0;     // a strategy's line that the spot is, and the strategy; "": it is typed
+  let tree = null;           // number of the solved spot whose actions can be locked
   let state = null;          // what /api/spots says
   let watching = 0;          // number of the newest watch over it
   let painting = null;       // {side, weight, cells} while the mouse is down
@@ -35,7 +39,7 @@ const Typed = (() => {
     document.title = "Spot · mccfr view";
     const given = new URLSearchParams(hash.slice(6));
     if (given.size) fill(given);
-    else if (!weights.oop) for (const side of Object.keys(SIDES)) read(side);
+    else if (!weights.oop) { for (const side of Object.keys(SIDES)) read(side); actionsToLock(); }
     watch();
     return true;
   }
@@ -55,6 +59,10 @@ const Typed = (() => {
     }
     drawBoard();
     for (const side of Object.keys(SIDES)) read(side);
+    byId("lock-line").value = given.get("at") || "";
+    byId("spot-locking").open = given.has("at") || field("locks").value !== "";
+    if (page.game && page.game.asked) tree = page.game.of;
+    actionsToLock();
     byId("spot-from").hidden = !line;
     field("bets").placeholder = line ? "its own" : "0.5p";
   }
@@ -68,13 +76,24 @@ const Typed = (() => {
   /* Have the server read a range, after some classes have been given a weight. */
   function read(side, classes, weight) { asked[side] = asked[side].then(() => ask(side, classes, weight)); }
   async function ask(side, classes, weight) {
-    const told = byId("spot-told-" + side);
-    const order = { range: field(side).value, board: field("board").value.trim() };
+    const told = byId("spot-told-" + side), before = field(side).value, key = side === LOCK && lockedHere();
+    const every = side === LOCK && EVERY.test(before.trim());
+    if (every && !classes) {
+      weights[side] = page.labels.map(() => parseFloat(before) / (before.includes("%") ? 100 : 1));
+      told.textContent = "of every hand";
+      draw(side);
+      return;
+    }
+    const order = { range: every ? "" : before, board: field("board").value.trim() };
     if (classes) Object.assign(order, { classes: classes.join(), weight: String(weight) });
     try {
       const found = await page.send("/api/spots/range", order);
+      if (side === LOCK && key !== lockedHere()) return;
       weights[side] = found.weights;
-      if (classes && field(side).value === order.range) field(side).value = found.text;  // unless somebody types
+      if (classes && field(side).value === before) {  // unless somebody types
+        field(side).value = found.text;
+        if (side === LOCK) setLock(found.text);
+      }
       told.textContent = found.combos.toLocaleString("en", { maximumFractionDigits: 1 }) + " combos";
       told.classList.remove("wrong");
       field(side).setAttribute("aria-invalid", "false");
@@ -88,7 +107,7 @@ const Typed = (() => {
   function draw(side) {
     const cells = page.labels.map((_, cell) => {
       const weight = weights[side] ? weights[side][cell] : 0;
-      return { shares: [1], colour: ["range-fill"], height: weight, title: percent(weight, 0) };
+      return { shares: [1], colour: side === LOCK ? colours([{ action: byId("lock-action").value }]) : ["range-fill"], height: weight, title: percent(weight, 0) };
     });
     drawGrid(byId("spot-grid-" + side), 13, page.labels, cells, -1, () => {});
   }
@@ -101,7 +120,7 @@ const Typed = (() => {
     const cell = cellAt(event);
     if (!cell) return;
     event.preventDefault();
-    edited();
+    if (side !== LOCK) edited();
     const own = page.labels.indexOf(cell.dataset.class), weight = paint();
     const there = Math.abs((weights[side] || [])[own] - weight) < 1e-3;
     painting = { side, weight: there ? 0 : weight, cells: new Set() };
@@ -126,6 +145,52 @@ const Typed = (() => {
     if (!line) return;
     line = "";
     byId("spot-from").textContent = "Changed: ranges, pot and stack are those typed here, bets half the pot unless given.";
+  }
+
+  /* --- locks --- */
+
+  const lockLine = () => byId("lock-line").value.trim();
+  const lockedHere = () => lockLine() + "=" + byId("lock-action").value;
+  /* What is said of each action, by line. */
+  function locks() {
+    const found = new Map();
+    for (const text of field("locks").value.split("\n").filter((one) => one.includes("="))) {
+      const cut = text.indexOf("="), at = text.slice(0, cut).trim(), actions = found.get(at) || new Map();
+      for (const part of text.slice(cut + 1).split(";")) {
+        const [, action, what] = /^\s*(\S+)\s+(.*?)\s*$/.exec(part) || [];
+        if (action) actions.set(action, what);
+      }
+      found.set(at, actions);
+    }
+    return found;
+  }
+  /* Say something of the action that is chosen; of "" nothing, of null of no action. */
+  function setLock(what) {
+    const all = locks(), actions = new Map(what === null ? [] : all.get(lockLine()));
+    if (what) actions.set(byId("lock-action").value, what); else actions.delete(byId("lock-action").value);
+    if (actions.size) all.set(lockLine(), actions); else all.delete(lockLine());
+    field("locks").value = [...all].map(([at, parts]) => at + "=" + [...parts].map((one) => one.join(" ")).join("; ")).join("\n");
+  }
+  function drawLock() {
+    field(LOCK).value = locks().get(lockLine())?.get(byId("lock-action").value) || "";
+    read(LOCK);
+  }
+  /* The actions of the line, once a tree is known. */
+  async function actionsToLock() {
+    let actions = ANY_ACTION, wrong = "";
+    if (tree !== null) {
+      try {
+        const there = await page.ask("/api/spot", { of: tree, line: lockLine(), board: field("board").value.trim() });
+        actions = there.actions.map((one) => [one.action, one.name]);
+        byId("lock-who").textContent = there.role + ":";
+      } catch (error) { wrong = page.toldOf(error); }
+    }
+    const said = locks().get(lockLine()) || new Map(), chosen = byId("lock-action").value;
+    const more = [...said.keys()].filter((action) => !actions.some(([known]) => known === action)).map((action) => [action, action]);
+    byId("lock-action").replaceChildren(...[...actions, ...more].map(([action, name]) => element("option", name, { value: action })));
+    if ([...actions, ...more].some(([action]) => action === chosen)) byId("lock-action").value = chosen;
+    byId("lock-problem").textContent = wrong;
+    drawLock();
   }
 
   /* --- the board --- */
@@ -168,14 +233,15 @@ const Typed = (() => {
   }
   async function watch() {
     const number = ++watching;
+    let silent = false;
     while (number === watching && shown()) {
-      try { state = await page.ask("/api/spots", {}); } catch (error) {
-        if (error instanceof TypeError) { problem(page.toldOf(error)); return; }
-        state = null;  // nothing was typed yet
-      }
+      const answer = await page.ask("/api/spots", {}).catch((error) => error);  // an error where nothing was typed yet
+      if (silent) problem("");
+      silent = answer instanceof TypeError;
+      if (silent) problem(page.toldOf(answer)); else state = answer instanceof Error ? null : answer;
       if (number !== watching) return;
       drawState();
-      if (!state || state.done) return;
+      if (!silent && (!state || state.done)) return;
       await new Promise((done) => setTimeout(done, POLL));
     }
   }
@@ -191,6 +257,7 @@ const Typed = (() => {
     byId("spot-solve").disabled = running;
     byId("spot-stop").hidden = byId("spot-progress").hidden = !running;
     byId("spot-open").hidden = !state || state.of === null;
+    if (state && state.of !== null && state.of !== tree) { tree = state.of; actionsToLock(); }
     byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].join(" ") : "";
     if (!state) { byId("spot-state").textContent = ""; return; }
     if (state.problem) { problem(state.problem); byId("spot-state").textContent = ""; return; }
@@ -200,9 +267,10 @@ const Typed = (() => {
     if (last) byId("spot-progress").value = Math.min(1, Math.log(state.curve[0][1] / last[1]) / Math.log(state.curve[0][1] / state.to) || 0);
     else byId("spot-progress").removeAttribute("value");
     if (state.answer) {
-      const { equity, ev_chips: ev } = state.answer;
+      const { equity, ev_chips: ev, gain_chips: gain, unlocked_gain_chips: unlocked } = state.answer;
       byId("spot-state").textContent += Object.values(SIDES).map((name, player) => " " + name + ": equity " + percent(equity[player]) +
-        ", EV " + ev[player].toFixed(2) + " chips.").join("");
+        ", EV " + ev[player].toFixed(2) + " chips, could gain " + gain[player].toFixed(2) +
+        (unlocked ? " (" + unlocked[player].toFixed(2) + " without locks)" : "") + ".").join("");
     }
   }
   async function copyLink() {
@@ -214,23 +282,24 @@ const Typed = (() => {
       setTimeout(() => { byId("spot-link").textContent = "Copy link"; }, 1500);
     } catch { window.prompt("The link:", text); }
   }
-  /* Go on from a spot that was solved, with what is played at a line locked. */
-  function lock(fields_, where, what) {
-    const locks = [...(fields_.locks ? [fields_.locks] : []), where + "=" + what].join("\n");
-    location.hash = "#spot&" + new URLSearchParams({ ...fields_, locks });
-  }
   function sideBox(side) {
-    const grid = element("div", null, { class: "grid", id: "spot-grid-" + side, "aria-label": SIDES[side] + ": paint" });
+    const grid = element("div", null, { class: "grid", id: "spot-grid-" + side, "aria-label": (SIDES[side] || "Locked hands") + ": paint" });
     grid.addEventListener("pointerdown", (event) => { if (event.target.releasePointerCapture) event.target.releasePointerCapture(event.pointerId); begin_(side, event); });
     const text = element("textarea", null, { id: "spot-" + side, rows: "3", spellcheck: "false", placeholder: "QQ+,A5s-A2s:0.5,AhKh" });
-    text.addEventListener("input", edited);
-    text.addEventListener("change", () => read(side));
+    if (side !== LOCK) text.addEventListener("input", edited);
+    text.addEventListener("change", () => { if (side === LOCK) setLock(text.value.trim()); read(side); });
     return element("div", null, { class: "panel" }, element("div", null, { class: "row" },
-      element("label", SIDES[side], { for: "spot-" + side }), element("span", null, { id: "spot-told-" + side, class: "quiet" })), grid, text);
+      element("label", SIDES[side] || "Hands that do it", { for: "spot-" + side }), element("span", null, { id: "spot-told-" + side, class: "quiet" })), grid, text);
   }
   function begin(lent) {
     page = lent;
     byId("spot-sides").replaceChildren(...Object.keys(SIDES).map(sideBox));
+    byId("spot-lock-side").replaceChildren(sideBox(LOCK));
+    byId("lock-line").addEventListener("change", actionsToLock);
+    byId("lock-action").addEventListener("change", drawLock);
+    field("locks").addEventListener("change", actionsToLock);
+    byId("lock-all").addEventListener("click", () => { setLock(Math.round(1e4 * paint()) / 100 + "%"); drawLock(); });
+    byId("lock-none").addEventListener("click", () => { setLock(null); drawLock(); });
     byId("spot-presets").replaceChildren(...[100, 75, 50, 25, 0].map((share) => button(share + " %", null, () => {
       byId("spot-weight").value = share;
     }, { "data-weight": share })));
@@ -246,5 +315,5 @@ const Typed = (() => {
     byId("tab-spot").addEventListener("click", () => { if (!shown()) location.hash = "#spot"; });
     drawBoard();
   }
-  return { begin, lock, show, shown };
+  return { begin, show, shown };
 })();

@@ -620,9 +620,7 @@ const View = (() => {
   function drawTyped() {
     const begins = game.square && spot.behind_chips && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
     byId("as-spot").hidden = !begins;
-    byId("again").hidden = byId("locking").hidden = !game.asked;
-    byId("lock-what").value = spot.frequencies ? spot.actions.map((one, action) =>
-      one.action + " " + Math.round(100 * spot.frequencies[action]) + "%").slice(0, -1).join("; ") : "";
+    byId("again").hidden = byId("lock").hidden = !game.asked;
   }
   function drawBeside() {
     const choice = byId("beside"), names = game.strategies.map((name, number) => [String(number), name]).slice(1);
@@ -659,24 +657,26 @@ const View = (() => {
     if (here) {
       const found = here.result;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
-        (found ? ": " + found.iterations + " of " + here.iterations + " iterations, " + (found.gap_chips === null ?
-          "an estimate: by how much it can be beaten is not known" : "can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" +
-          percent(found.gap_chips / spot.pot_chips) + " of the pot)") : " …");
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.gap_chips !== null ?
+          ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(found.gap_chips / spot.pot_chips) + " of the pot)"
+          : running ? found.iterations === here.iterations ? ", finding EV …" : "" : ", an estimate: by how much it can be beaten is not known") : " …");
     }
     byId("solve-state").textContent = text;
     byId("solve-progress").hidden = !running;
     byId("solve-progress").value = here && here.result ? here.result.iterations / here.iterations : 0;
   }
+  /* How far what was solved again is told of: EV comes after the frequencies. */
+  const stage = () => solved.result && solved.result.iterations + (solved.result.values ? " with EV" : "");
   async function solve() {
     const number = asked, at = { line: spot.line, board: spot.board };
     try {
       solved = await send("/api/solve", { ...at, method: byId("solve-method").value });
       while (number === asked) {
         drawSolving();
-        const before = solved.result && solved.result.iterations;
+        const before = stage();
         solved = await ask("/api/solve", {});
         if (number !== asked) return;
-        if (solved.result && solved.result.iterations !== before) {
+        if (solved.result && stage() !== before) {
           beside = SOLVED;
           other = { ...spot, ...solved.result };
           draw();
@@ -777,11 +777,9 @@ const View = (() => {
     byId("as-spot").addEventListener("click", () => {
       location.hash = "#spot&" + new URLSearchParams({ line: spot.line, board: spot.board, of: base });
     });
-    byId("again").addEventListener("click", () => { location.hash = "#spot&" + new URLSearchParams(game.asked); });
-    byId("locking").addEventListener("submit", (event) => {
-      event.preventDefault();
-      Typed.lock(game.asked, spot.line, byId("lock-what").value);
-    });
+    const change = (at) => { location.hash = "#spot&" + new URLSearchParams({ ...game.asked, ...at }); };
+    byId("again").addEventListener("click", () => change({}));
+    byId("lock").addEventListener("click", () => change({ at: spot.line }));
     Play.begin(lent);
     Typed.begin(lent);
     window.addEventListener("hashchange", load);

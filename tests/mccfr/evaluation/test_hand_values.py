@@ -28,6 +28,7 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.results.export_values import policy_values
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node
+from mccfr.view.preflop import preflop_won
 
 
 def naive(source, node, buckets, showdown):
@@ -132,11 +133,28 @@ def test_boards_before_the_river():
         np.ones((2, dealing.hand_count)),
         seed=3,
     )
-    for _ in range(2):
-        start.walk()
+    start.walk()
+    assert start.cost95(0, 9) is None, "one board says nothing of how boards differ"
+    start.walk()
     mean, (low, high) = start.mean(0)
     assert start.listed is None and not start.complete and low < mean < high
     refused("is not one of the tree's decisions", Below, source, dealing, -1)
+
+
+def test_intervals_of_costs_cover_what_they_should():
+    """A call before the flop, all-in against any two cards: 95 % of hands' intervals have its cost, not all of them."""
+    source = policy()
+    dealing = source.game.cards.at_table()
+    below, every = Below(source, dealing, find_node(source.game.tree, "r20000")), np.ones((2, dealing.hand_count))
+    equity = preflop_won(every[0]) / dealing.disjoint_weight(every[0])
+    gain = 40_000 * equity - 20_000 + 100  # of the call, beside the fold
+    found, covered = HandValues(below, dealing, (), every, seed=5), []
+    for _ in range(60):
+        found.walk()
+    for hand, best in enumerate(found.costs().argmin(axis=0).tolist()):
+        low, high = found.cost95(1 - best, hand)
+        covered.append(low <= (gain[hand] if best else -gain[hand]) <= high)
+    assert 0.88 < np.mean(covered) < 0.99
 
 
 def test_a_policy_carries_values(tmp_path):

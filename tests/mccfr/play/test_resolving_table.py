@@ -43,6 +43,7 @@ from mccfr.play import ranges
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
 from mccfr.play.resolving.depth_limited import CONTINUATIONS, biased
 from mccfr.play.resolving.endgame import endgame
+from mccfr.play.resolving.solve import sampled_values
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Profile
@@ -106,7 +107,7 @@ def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
 
 def test_a_flop_is_solved_and_carried_on():
     """From the flop to the turn and through a bet that its game has not: ranges follow what was solved, actions are
-    legal, and what is played follows from the public state."""
+    legal, what is played follows from the public state, and values are those of the solution on all boards."""
     seat = on_the_flop()
     here = seat.public_state()
     live = here.ranges[0] > 0
@@ -121,6 +122,10 @@ def test_a_flop_is_solved_and_carried_on():
     dealt = (combo_masks() & np.uint64(card_mask(parse_cards(CARDS[:8])))) == 0
     assert np.array_equal(turn.ranges[0], checked.ranges[0] * dealt)
     assert np.array_equal(on_the_flop().public_state().played(), here.played())
+    values, other = np.nan_to_num(here.values()), here.ranges[1]  # against another walk, of each full board once
+    each = sampled_values(here._spot, 0, other, [table.T for table in here._strategy.probability], 49 * 48)
+    found = (here.played() * values).sum(axis=0) * here._spot.dealing.disjoint_weight(other)
+    np.testing.assert_allclose(found[live], each[live], rtol=0, atol=1e-6 * np.abs(each).max())
 
 
 def test_a_flop_alone_is_solved_with_the_policy_below():

@@ -2,23 +2,24 @@
 
 Shows:
 
-* A spot is typed or painted on the page, solved, stopped, looked at, locked and shared as a link
-  (test_a_spot_from_ranges_to_locks_in_a_browser, test_what_is_solved_is_what_the_command_solves)
+* A spot is typed or painted on the page, or a strategy's line, solved, stopped, looked at, locked and shared as a link
+  (test_a_spot_from_ranges_to_locks_in_a_browser, test_what_is_solved_is_what_the_command_solves,
+  test_a_line_of_a_strategy_is_solved_as_a_spot)
 """
 
 import json
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import browsing, program
 from commands import call
 from pages_server import served_shelf
-from random_policy import policy
 from refusals import refused
 
 from abstraction.ranges import class_names, parse_range
-from mccfr.view import Shelf, Spots, open_shelf
+from mccfr.view import open_shelf
 from mccfr.view.desk import Desk
 from mccfr.view.solve_spot import solve_spot
 from mccfr.view.solving import BusyError
@@ -60,7 +61,7 @@ def test_what_is_solved_at_a_time_is_counted_with_all_else():
 
 @pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
 def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
-    """Typed, painted, solved until it is stopped; then a lock, solved again; widths of a phone; a link."""
+    """Typed, painted, solved until stopped; locks painted and of every hand, solved again; a phone's width; a link."""
     monkeypatch.chdir(tmp_path)
     with served_shelf(open_shelf(None)) as served, browsing(tmp_path / "browser") as page:
 
@@ -84,33 +85,46 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         page["document.getElementById('spot-solve').click()"]
         page.wait(f"{state}.includes('of the pot after')")
         assert "of memory; about" in page["document.getElementById('spot-plan').textContent"]
-        link = page["location.href"]
         page["document.getElementById('spot-stop').click()"]
         page.wait(f"{state}.includes('Stopped after')")
         look(page, 1000)
         answer = served.shelf.desk.state()["answer"]
         assert f"EV {answer['ev_chips'][0]:.2f}" in page["document.getElementById('ranges').textContent"]
-        page[
-            "document.getElementById('lock-what').value = 'c 100%', document.getElementById('locking').requestSubmit()"
-        ]
-        page.wait("document.getElementById('spot-locks').value === '=c 100%'")
+        page["document.getElementById('lock').click()"]
+        page.wait("document.getElementById('lock-who').textContent === 'Out of position:'")
+        page["document.getElementById('lock-action').value = 'c'"]
+        page["document.querySelector('[data-weight=\"100\"]').click()"]
+        drag(page, "lock", "AKs", "AQs")
+        page.wait("document.getElementById('spot-locks').value === '=c AQs+'")
+        page["at = document.getElementById('lock-line'), at.value = 'c', at.dispatchEvent(new Event('change'))"]
+        page.wait("document.getElementById('lock-who').textContent === 'In position:'")
+        page["document.querySelector('[data-weight=\"75\"]').click(), document.getElementById('lock-all').click()"]
+        assert page["document.getElementById('spot-locks').value"] == "=c AQs+\nc=c 75%"
         field("to", "5%")
         page["document.getElementById('spot-solve').click()"]
         page.wait(f"{state}.includes('Solved in')")
+        assert "without locks)" in page[state]
+        link = page["location.href"]
         look(page, 1001)
-        assert page["document.querySelector('[data-action=c] .share').textContent"] == "100.0 %"
+        suited, pair = (page[f"document.querySelector('#grid [data-class={name}]').title"] for name in ("AKs", "JJ"))
+        assert "Check 100.0 %" in suited and "Check 100.0 %" not in pair
+        page["document.querySelector('[data-action=c]').click()"]
+        page.wait("location.hash.startsWith('#line=c&') && document.getElementById('who').textContent.startsWith('In')")
+        page.wait("document.querySelector('[data-action=c] .share').textContent === '75.0 %'")
         page.open("about:blank")
         page.open(link)
         page.wait("document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
         page.wait("document.getElementById('spot-told-oop').textContent.endsWith('combos')")
         assert page["document.getElementById('spot-ip').value"] == "77+,ATs+:0.5,KQs"
         assert page["document.getElementById('spot-board').value"] == RIVER["board"]
+        assert page["document.getElementById('spot-locks').value"] == "=c AQs+\nc=c 75%"
         assert page.problems == []
 
 
 def drag(page, side, first, last):
     """The mouse from one class of a grid to another."""
     cells = [f"document.querySelector('#spot-grid-{side} [data-class={name}]')" for name in (first, last)]
+    page[f"{cells[0]}.scrollIntoView({{ block: 'center' }})"]
     start, end = (page[f"(box = {cell}.getBoundingClientRect(), [box.x + 9, box.y + 9])"] for cell in cells)
     mouse = {"button": "left", "buttons": 1, "clickCount": 1}
     page.call("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], **mouse)
@@ -125,21 +139,32 @@ def look(page, number):
 
 
 @pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
-def test_a_line_of_a_strategy_fills_the_form(tmp_path):
-    """One button: its ranges, pot and stack; they may be changed."""
-    spots = Spots(policy(), "random")
-    with served_shelf(Shelf([("random", lambda: spots)])) as served, browsing(tmp_path) as page:
-        page.open(served.url + "#line=r200c/&board=Kc7d2s")
+def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
+    """One button fills the form: its ranges, pot and stack.  Solved, it is worth what the strategy says of the line."""
+    monkeypatch.chdir(tmp_path)
+    told, turn = (
+        [],
+        {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"},
+    )
+    asked = {**turn, "raises": None, "to": 0.005, "policy": None, "line": None, "menu": {}, "game": {}}
+    solve_spot(asked, told.append)
+    run = next(Path(one["run"]) for one in told if "run" in one)
+    with served_shelf(open_shelf(run)) as served, browsing(tmp_path / "browser") as page:
+        page.open(served.url + "#line=cc/&board=QsJh2h7c3d")
         page.wait("document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
         page["document.getElementById('as-spot').click()"]
         page.wait("document.getElementById('spot-told-ip').textContent.endsWith('combos')")
-        there = spots.spot("r200c/", "Kc7d2s")
-        for name, text in {
-            "oop": there["ranges"][0]["text"],
-            "pot": "400",
-            "stack": "19800",
-            "board": "Kc7d2s",
-        }.items():
+        strategy = served.shelf.shown(0)
+        filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
+        for name, text in {**filled, "board": "QsJh2h7c3d"}.items():
             assert page[f"document.getElementById('spot-{name}').value"] == text
-        assert "After r200c/ of random" in page["document.getElementById('spot-from').textContent"]
+        assert f"After cc/ of {run.name}" in page["document.getElementById('spot-from').textContent"]
+        page["document.getElementById('spot-solve').click()"]
+        page.wait("document.getElementById('spot-state').textContent.includes('Solved in')")
+        worth = np.array(strategy.worth.values("cc/", "QsJh2h7c3d")["mean"])
+        assert served.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
+        look(page, 1000)
+        page["document.querySelector('[data-action=c]').click()"]
+        page.wait("(document.body.dataset.complete || '').startsWith('#line=c&')")
+        assert page["document.querySelectorAll('#hands tbody tr').length"] > 20
         assert page.problems == []

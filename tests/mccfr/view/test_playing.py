@@ -121,5 +121,6 @@ def test_a_decision_costs_what_the_best_one_is_worth_more():
         found = worth.cost(line, board, "KhQd", action)
         assert found["exact"] and found["best"] == best
         assert found["cost_chips"] == pytest.approx(values[best] - value, abs=2e-4)
+        assert found["ci95"] == [found["cost_chips"]] * 2
     assert worth.cost(line, board, "KhQd", "r1234")["cost_chips"] is None
     refused("cannot be held here", worth.cost, line, board, "KcQd", "c")

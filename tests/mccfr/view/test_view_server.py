@@ -389,6 +389,8 @@ def test_the_page_in_a_browser(holdem, tmp_path):
             "!!document.querySelector('#play-log .cost') && "
             "[...document.querySelectorAll('#play-log .cost')].every((one) => one.textContent !== ' …')"
         )
+        page["told = document.querySelector('#play-log .cost'), told.firstElementChild.click()"]  # before the flop
+        page.wait("told.title.includes('within 95 %')")
         check_the_phone(page)
         page.press("n")
         page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
@@ -411,7 +413,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
     ("spot", "method", "said"),
     [
         ("line=r200c/cc/r400&board=Kc7d2s4h", "maxmargin", "200 of 200 iterations, can be beaten by"),
-        ("line=r200c/&board=Kc7d2s", "unsafe", "100 of 100 iterations, an estimate"),
+        ("line=r200c/&board=Kc7d2s", "unsafe", "100 of 100 iterations, can be beaten by"),
         ("line=r200c/&board=Kc7d2s", "depth-limited", "100 of 100 iterations, an estimate"),
     ],
 )
@@ -425,6 +427,8 @@ def test_a_spot_is_solved_again_in_a_browser(holdem, tmp_path, spot, method, sai
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
         assert said in page["document.getElementById('solve-state').textContent"]
         assert page["document.getElementById('beside').value"] == "solved"
+        solved = "· solved " in page["document.querySelector('[data-action=c]').innerText"]
+        assert solved == ("cc" not in spot), "its EV, where somebody comes there"
         assert page["document.querySelectorAll('#grid-beside .cell .fill').length"] == 169
         assert page.problems == []
 
