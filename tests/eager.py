@@ -17,7 +17,12 @@ def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
     if schedule.kind == "initial":  # weight 1 in the first period and 10 after it, on the scale of the later ones
         return ((0.1 if period == 1 else 1.0),) * 3
 
-    return period**1.5 / (period**1.5 + 1), 0.5, (period / (period + 1)) ** 2
+    def share(exponent: float) -> float:
+        if np.isinf(exponent):
+            return float(exponent > 0)
+        return float(period) ** exponent / (float(period) ** exponent + 1)
+
+    return share(schedule.alpha), share(schedule.beta), (period / (period + 1)) ** schedule.gamma
 
 
 class EagerSweep(Trainer):

@@ -21,6 +21,7 @@ from mccfr.config.solvers import (
     OPTIONS,
     WITH_FORMER_KEYS,
     OpaqueSolver,
+    SampledConfig,
     SolverConfig,
 )
 from mccfr.config.spot import spot_table
@@ -208,7 +209,7 @@ def _plain(value: Any) -> Any:
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Keys of a document's `[solver]` that are another algorithm's."""
+    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
     table = document.get("solver", {})
     algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
     options = options_named("solver", algorithm) or SolverConfig
@@ -216,6 +217,8 @@ def ignored_keys(document: Mapping[str, Any]) -> list[str]:
     known = {key for kind in kinds for key in kind.__struct_fields__}
     known |= {key for (of, _), gone in GONE_KEYS.items() if of == "solver" for key in gone}
     own = {*options.__struct_fields__, *GONE_KEYS.get(("solver", algorithm), ())}
+    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
+        own -= {"alpha", "beta"}
     return sorted((set(table) & known) - own)
 
 

@@ -42,7 +42,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Gone] = {
     ("game", "openspiel"): {"max_histories": (lambda game: game["max_histories"] <= 20_000_000, "20,000,000")},
     **{
         ("solver", name): {
-            **_always(alpha=1.5, beta=0, gamma=2, skip_below=0),
+            **_always(skip_below=0),
             "warm_start": (lambda solver: False, "of 'cfr-br' alone, nodes of external sampling"),
             "warm_iterations": (lambda solver: "warm_start" not in solver, "for solver.warm_start alone"),
             "averaging_power": (lambda solver: False, "what regrets weigh"),

@@ -33,6 +33,10 @@ class SampledConfig(SolverConfig, frozen=True):
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
+    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
@@ -41,6 +45,9 @@ class SampledConfig(SolverConfig, frozen=True):
             *super().checks(),
             ("period_nodes", period is None or period >= 1, "at least 1"),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
+            ("alpha", self.alpha == self.alpha, "a number"),
+            ("beta", self.beta == self.beta, "a number"),
+            ("gamma", self.gamma >= 0, "at least 0"),
         ]
 
 
@@ -76,7 +83,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands."""
 
-    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^2
+    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):

@@ -2,8 +2,8 @@
 
 A period is `period_nodes` nodes over all workers. `linear` multiplies all that is accumulated by n/(n+1) after period
 n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
-swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^1.5/(n^1.5+1),
-negative ones by 1/2 and strategy sums by (n/(n+1))^2 after period n: tables are swept (`mccfr.solvers.sweep`).
+swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^α/(n^α+1),
+negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n: tables are swept (`mccfr.solvers.sweep`).
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-
-ALPHA, BETA, GAMMA = 1.5, 0.0, 2.0
-"""Of `dcfr`: powers for positive regrets, negative regrets and strategy sums (Brown & Sandholm 2019, section 3)."""
 
 
 class Factors(NamedTuple):
@@ -31,6 +28,9 @@ class Schedule:
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
     period_nodes: int = 10_000_000
     until_nodes: int | None = None  # discounting ends here; the weight stays where it is
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
 
     @property
     def sweeps(self) -> bool:
@@ -67,12 +67,19 @@ class Schedule:
     def factors(self, first: int, last: int) -> Factors:
         """Of one sweep for the period ends first+1 .. last."""
         n = np.arange(first + 1, last + 1, dtype=np.float64)
-        share = (1 / (1 + n**-exponent) for exponent in (ALPHA, BETA))
-        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** GAMMA)))
+        share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
+        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
 
     def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
         """What is left at a node count of strategy sums that were last discounted at the period ends `stamps`.
 
         Former versions brought a row of `dcfr` up to date when it was next updated, and kept stamps beside it.
         """
-        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** GAMMA, np.float64)
+        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
+
+
+def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
+    """n^x / (n^x + 1); 1 where x is infinite, and 0 where it is minus that."""
+    if np.isinf(exponent):
+        return np.full(len(n), float(exponent > 0))
+    return np.asarray(1 / (1 + n**-exponent), np.float64)

@@ -22,7 +22,7 @@ from mccfr.runs.events import Totals
 from mccfr.runs.results.snapshot_mean import SnapshotMean
 from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.discount import GAMMA, Schedule
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
@@ -210,7 +210,7 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
 def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
     """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
 
-    Where tables are swept an iteration of period n weighs n^2, what its sums keep up to scale.
+    Where tables are swept an iteration of period n weighs n^gamma, what its sums keep up to scale.
     """
     first, last, step = before.nodes, now.nodes, schedule.period_nodes
     edges = [first, *range((first // step + 1) * step, last, step), last]
@@ -220,5 +220,5 @@ def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
 
 def _node_weight(schedule: Schedule, nodes: int) -> float:
     if schedule.sweeps:
-        return float(schedule.effective_period(nodes) ** GAMMA)
+        return float(schedule.effective_period(nodes) ** schedule.gamma)
     return schedule.weight(nodes)

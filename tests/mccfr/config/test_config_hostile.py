@@ -106,7 +106,8 @@ def cases(name):
             yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
         for algorithm, options in OPTIONS.items():
-            document = game_document(name) | {"solver": {"algorithm": algorithm}}
+            discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
+            document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
                 yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)
             for key, value in hostile(options):

@@ -17,19 +17,22 @@ from mccfr.solvers.regret import add, update
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
 
+INF = np.inf
+EXPONENTS = [(1.5, 0, 2), (1.5, 0.5, 2), (1.5, -INF, 2), (INF, -1, 0), (1, 1, 1)]
 PERIODS = 105
 UNTIL = 60  # periods, where discounting ends before the run
 
 
 def schedules(period_nodes):
     """Every kind of discount with its parameters, and one of each kind that ends before the run does."""
-    every = [Schedule(kind, period_nodes) for kind in ("none", "linear", "initial", "dcfr")]
+    every = [Schedule(kind, period_nodes) for kind in ("none", "linear", "initial")]
+    every += [Schedule("dcfr", period_nodes, None, *exponents) for exponents in EXPONENTS]
     every += [Schedule(kind, period_nodes, UNTIL * period_nodes) for kind in ("linear", "dcfr")]
     return every
 
 
 def name(schedule):
-    return f"{schedule.kind} {schedule.until_nodes}"
+    return f"{schedule.kind} {schedule.alpha} {schedule.beta} {schedule.gamma} {schedule.until_nodes}"
 
 
 @pytest.mark.parametrize("schedule", schedules(10_000), ids=name)
@@ -110,8 +113,9 @@ def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, sc
         assert max(errors.values()) < 1e-5, errors
 
 
-def test_five_thousand_periods_stay_finite_and_right():
-    schedule = Schedule("dcfr", 100)
+@pytest.mark.parametrize("beta", [-1.0, 0.0, 0.5, 1.5])
+def test_five_thousand_periods_stay_finite_and_right(beta):
+    schedule = Schedule("dcfr", 100, beta=beta)
     trainer = Trainer(LEDUC, schedule=schedule).train(nodes=500_100)
     assert trainer.state.ends >= 4_999
     for kind, table in trainer.tables.items():
@@ -120,9 +124,10 @@ def test_five_thousand_periods_stay_finite_and_right():
     assert max(errors.values()) < 1e-9, errors
 
 
+@pytest.mark.parametrize("exponents", [*EXPONENTS, (1.5, 1.5, 3), (-INF, INF, 0.5)], ids=str)
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 5_000), (1_074, 1_076), (4_999, 5_000), (7, 7)])
-def test_factors_of_several_ends_are_their_product(first, last):
-    schedule = Schedule("dcfr", 10)
+def test_factors_of_several_ends_are_their_product(exponents, first, last):
+    schedule = Schedule("dcfr", 10, None, *exponents)
     steps = np.array([factors(schedule, period) for period in range(first + 1, last + 1)]).reshape(-1, 3)
     assert schedule.factors(first, last) == pytest.approx(steps.prod(axis=0), rel=1e-9, abs=1e-290)
     faded = schedule.faded(np.array([first], np.uint32), 10 * last)

@@ -28,7 +28,7 @@ from mccfr.solvers.public.public_chance.traversal import (
 )
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.sweep import Sweep
-from mccfr.tables.discount import GAMMA, Schedule
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import SLOT_FIRST, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.streets import street_trees
@@ -44,8 +44,8 @@ _MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards
 class PublicChanceOptions:
     """How updates are weighted.
 
-    schedule    periods and discount
-    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^2; the
+    schedule    periods and discount; its `gamma` is also the power of the averaging of regret matching plus
+    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^gamma; the
                 schedule's kind must be "none"
     """
 
@@ -55,7 +55,7 @@ class PublicChanceOptions:
     def weights(self, nodes: int) -> tuple[float, float]:
         """Factors of new regrets and of new strategy sums after so many nodes."""
         if self.plus:
-            return 1.0, float(self.schedule.effective_period(nodes)) ** GAMMA
+            return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
         return self.schedule.weight(nodes), self.schedule.weight(nodes)
 
 

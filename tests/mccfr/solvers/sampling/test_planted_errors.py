@@ -260,7 +260,7 @@ def test_no_two_workers_begin_with_the_same_words():
     assert len(set(words)) == 4 * 8
 
 
-WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** GAMMA"
+WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma"
 
 
 def floored_sums(module, schedule):
@@ -278,8 +278,8 @@ def floored_sums(module, schedule):
 @pytest.mark.parametrize(
     "planted",
     [
-        WEIGHT.removesuffix(" ** GAMMA"),
-        WEIGHT.replace("GAMMA", "1.5"),
+        WEIGHT.removesuffix(" ** self.schedule.gamma"),
+        WEIGHT.replace("self.schedule.gamma", "1.5"),
         "return 1.0, 1.0",
         WEIGHT.replace("effective_period", "period"),
     ],
