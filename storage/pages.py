@@ -8,6 +8,7 @@ whatever that setting says, unless it is `deny` (MADV_COLLAPSE).  Where a reques
 """
 
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,7 +18,8 @@ import numpy.typing as npt
 from storage.mapping import HUGE_PAGE_BYTES, Region, map_regions
 
 _SMAPS = Path("/proc/self/smaps")
-_HUGE_KINDS = ("AnonHugePages:", "ShmemPmdMapped:", "FilePmdMapped:")
+_HEAD = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) ", re.MULTILINE)
+_HUGE = re.compile(r"^(?:AnonHugePages|ShmemPmdMapped|FilePmdMapped): +(\d+) kB", re.MULTILINE)
 
 
 def gives_huge_pages() -> bool:
@@ -37,16 +39,13 @@ def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:
     Mappings are counted whole, so that what lies beside the arrays in the same ones counts too.
     """
     spans = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays if array.nbytes]
-    total, counts = 0, False
     try:
-        lines = _SMAPS.read_text().splitlines()
+        text = _SMAPS.read_text()
     except OSError:
         return 0
-    for line in lines:
-        head = line.split(maxsplit=1)[0]
-        if "-" in head and not head.endswith(":"):
-            first, end = (int(part, 16) for part in head.split("-"))
-            counts = any(start < end and first < start + length for start, length in spans)
-        elif counts and head in _HUGE_KINDS:
-            total += 1024 * int(line.split()[1])
+    total, heads = 0, list(_HEAD.finditer(text))
+    for head, stop in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
+        first, end = int(head[1], 16), int(head[2], 16)
+        if any(start < end and first < start + length for start, length in spans):
+            total += sum(1024 * int(told[1]) for told in _HUGE.finditer(text, head.end(), stop))
     return total

@@ -6,6 +6,7 @@ fsync of that directory.  Whatever is not certain may have happened or not, each
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from storage.durable import Operation
@@ -61,9 +62,14 @@ def _find(tree: Directory, parts: tuple[str, ...]) -> "File | Directory | None":
     return node
 
 
+@cache
+def _parts(path: Path, base: Path) -> tuple[str, ...]:
+    return path.relative_to(base).parts
+
+
 def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) -> None:
     """Apply one step.  `happened` False: the name it makes, moves or removes has not reached the disk."""
-    parts = operation.path.relative_to(base).parts
+    parts = _parts(operation.path, base)
     parent, name = _find(tree, parts[:-1]), parts[-1] if parts else ""
     if operation.kind == "fsync_dir" or not isinstance(parent, Directory):
         return
@@ -82,14 +88,14 @@ def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) ->
         case "fsync_file" if isinstance(node, File):
             node.certain = node.current
         case "rename" if node is not None and happened:
-            target = operation.target.relative_to(base).parts
+            target = _parts(operation.target, base)
             _find(tree, target[:-1]).entries[target[-1]] = parent.entries.pop(name)
         case "exchange" if node is not None and happened:
-            target = operation.target.relative_to(base).parts
+            target = _parts(operation.target, base)
             other = _find(tree, target[:-1]).entries
             other[target[-1]], parent.entries[name] = node, other[target[-1]]
         case "link" if node is not None and happened:
-            target = operation.target.relative_to(base).parts
+            target = _parts(operation.target, base)
             _find(tree, target[:-1]).entries[target[-1]] = node
         case "truncate" if isinstance(node, File):
             node.current = node.current[: operation.length]
@@ -101,35 +107,33 @@ def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) ->
 
 def _uncertain_names(operations: list[Operation]) -> list[int]:
     """Positions of the operations on names whose directory has not been fsynced since."""
-    uncertain, written = [], set()
+    made: dict[Path, int] = {}
     for position, operation in enumerate(operations):
-        if operation.kind in ("fsync_file", "fsync_dir", "truncate"):
-            continue
         if operation.kind in ("write_file", "append"):
-            if operation.path in written:
-                continue  # only the first one makes the name
-            written.add(operation.path)
-        later = operations[position + 1 :]
-        if not any(other.kind == "fsync_dir" and other.path == operation.path.parent for other in later):
+            made.setdefault(operation.path, position)  # only the first one makes the name
+    uncertain, synced = [], set()
+    for position, operation in reversed(list(enumerate(operations))):
+        if operation.kind == "fsync_dir":
+            synced.add(operation.path)
+        elif operation.kind in ("fsync_file", "truncate") or operation.path.parent in synced:
+            continue
+        elif operation.kind not in ("write_file", "append") or made[operation.path] == position:
             uncertain.append(position)
-    return uncertain
+    return uncertain[::-1]
 
 
-def _flatten(tree: Directory, mode: str, only: str | None = None, prefix: str = "") -> dict[str, bytes | None]:
-    """{path: content, None for a directory}; with `only`, the mode holds for that file and the rest is full."""
-    flat: dict[str, bytes | None] = {}
+def _nodes(tree: Directory, prefix: str = "") -> dict[str, File | Directory]:
+    """Everything in a tree by its path."""
+    flat: dict[str, File | Directory] = {}
     for name, node in tree.entries.items():
-        path = prefix + name
+        flat[prefix + name] = node
         if isinstance(node, Directory):
-            flat[path] = None
-            flat.update(_flatten(node, mode, only, path + "/"))
-        else:
-            flat[path] = node.content(mode if only in (None, path) else "full")
+            flat.update(_nodes(node, f"{prefix}{name}/"))
     return flat
 
 
 def states_after(before: Directory, base: Path, operations: list[Operation]) -> Iterator[dict[str, bytes | None]]:
-    """Every state of the model that a crash after these operations may leave (see the choices below).
+    """Every state of the model that a crash after these operations may leave: {path: content, None for a directory}.
 
     Uncertain names: all happened, none, all but one, only one.  Uncertain contents: all full, lost, cut to half or
     zeroed, and one file alone damaged in each way while the others are full.
@@ -142,12 +146,16 @@ def states_after(before: Directory, base: Path, operations: list[Operation]) -> 
         tree = _copy(before)
         for position, operation in enumerate(operations):
             _apply(tree, base, operation, position not in missing)
-        for mode in CONTENT_MODES:
-            yield _flatten(tree, mode)
-        if not missing:
-            for path in [path for path, content in _flatten(tree, "full").items() if content is not None]:
+        nodes = _nodes(tree)
+        files = {path: node for path, node in nodes.items() if isinstance(node, File)}
+        states = [
+            dict.fromkeys(nodes) | {path: file.content(mode) for path, file in files.items()} for mode in CONTENT_MODES
+        ]
+        yield from states
+        for path, file in files.items() if not missing else ():
+            if file.certain != file.current:
                 for mode in CONTENT_MODES[1:]:
-                    yield _flatten(tree, mode, path)
+                    yield states[0] | {path: file.content(mode)}
 
 
 def write(state: dict[str, bytes | None], target: Path) -> None:

@@ -7,7 +7,16 @@ from mccfr.trees.compiled import DECISION, TERMINAL, CompiledTree
 
 def dealt_hands(game):
     """Every deal of a small card game: weight [D], hands [D, 2], boards [D, S], bucket [D, B], result [D]."""
-    cards, streets = game.cards, game.tree.streets
+    key = id(game.cards), game.tree.streets
+    if key not in _dealt:  # beside the cards, so that no others have their number
+        _dealt[key] = game.cards, _deal(*key[1:], game.cards)
+    return _dealt[key][1]
+
+
+_dealt = {}
+
+
+def _deal(streets, cards):
     chains = [[b] for b in range(len(cards.board_cards[0]))]
     for street in range(1, streets):
         chains = [[*c, b] for c in chains for b in np.flatnonzero(cards.board_parent[street] == c[-1])]

@@ -103,11 +103,12 @@ def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn
 
 def test_manifest_round_trip_and_every_flipped_bit(tmp_path):
     path = tmp_path / "manifest.json"
-    fields = {"numbers": [2**64 - 1, 0.1, -0.0, 1e-300], "name": "é"}
+    fields = {"numbers": [2**64 - 1, 0.1, -0.0, 1e-300], "name": "é\n{", "none": [{}, []]}
     stated = manifest.write_manifest(path, "thing", 3, fields)
     content = manifest.read_manifest(path, "thing", 3)
     assert content == {"format": "thing", "format_version": 3, "content_hash": stated, **fields}
     data = path.read_bytes()
+    assert data.decode() == json.dumps(content, sort_keys=True, indent=1) + "\n"  # as all versions have written it
     for bit in range(8 * len(data)):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8

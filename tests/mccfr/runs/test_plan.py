@@ -205,7 +205,8 @@ def test_full_width_plans_have_no_visits():
 
 @pytest.fixture
 def holdem(slot_abstractions):
-    return {"game": {"name": "holdem"}, "abstraction": {"path": str(slot_abstractions[0])}, "run": {"workers": 2}}
+    game = {"name": "holdem", "menu": {"first": ["1p", "allin"], "later": ["allin"]}}
+    return {"game": game, "abstraction": {"path": str(slot_abstractions[0])}, "run": {"workers": 2}}
 
 
 def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_path, monkeypatch):
@@ -218,7 +219,7 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
     assert room_problem(config, game, layout, tmp_path / "run") is None
     monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
     problem = room_problem(config, game, layout, tmp_path / "run")
-    assert "1.31 GB" in problem and bytes_text(beside_bytes(config, game)) in problem
+    assert bytes_text(needed) in problem and bytes_text(beside_bytes(config, game)) in problem
 
 
 @pytest.fixture

@@ -144,15 +144,15 @@ def few_hands(game: Game, count: int) -> Game:
 
 
 def test_a_checked_in_river_equals_the_twin():
-    """A hundred and fifty hands of each range, the menu that the file is solved with."""
-    game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 150)
+    """Eighty hands of each range, the menu that the file is solved with."""
+    game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 80)
     assert_equals_twin(game, random_strategy(game, 5), 1e-9)  # values of thousands of chips
 
 
 def test_a_turn_equals_the_twin_on_few_hands():
-    """48 rivers, run-outs of all-ins, ranges of eight hands cut from the checked-in turn."""
+    """48 rivers, run-outs of all-ins, ranges of four hands cut from the checked-in turn."""
     menu = Menu(first=("1p", "allin"), later=("allin",))
-    game = few_hands(build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS), 8)
+    game = few_hands(build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS), 4)
     assert_equals_twin(game, random_strategy(game, 6), 1e-9)
 
 

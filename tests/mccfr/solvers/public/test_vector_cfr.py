@@ -10,6 +10,7 @@ Shows:
 
 from collections import deque
 from dataclasses import replace
+from functools import cache
 
 import naive
 import numpy as np
@@ -39,6 +40,7 @@ def build(config) -> Game:
     return build_game(config, RUNS)
 
 
+@cache
 def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     """Eight cards in two suits, two in a hand, unequal ranges; part of the hands may be missing, rows may be shared.
 
