@@ -151,8 +151,6 @@ FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
 def variant(
     name: "str | Variant" = "cfr",
     *,
-    regret_minimiser: str | None = None,
-    optimistic: bool | None = None,
     alpha: float | None = None,
     beta: float | None = None,
     averaging_power: float | None = None,
@@ -163,18 +161,14 @@ def variant(
 
     horizon  iterations that are planned, for the variants on a schedule; it may be put in place later
 
-    A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
-    unknown name and for parts that make no sense, alone or together.
+    Raises `ValueError` for an unknown name and for parts that make no sense, alone or together.
     """
     made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
     if made is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
-    if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
-        made = _with_minimiser(made, regret_minimiser)
     given = {
-        "optimistic": optimistic,
         "alpha": alpha,
         "beta": beta,
         "averaging_power": averaging_power,
@@ -184,13 +178,6 @@ def variant(
     made = replace(made, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     _check(made)
     return made
-
-
-def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
-    """The variant with another minimiser, and with what the minimiser brings."""
-    if regret_minimiser in _FLOORED:
-        made = replace(made, beta=-inf, optimistic=made.optimistic or regret_minimiser == "predictive")
-    return replace(made, regret_minimiser=regret_minimiser)
 
 
 def _ends(power: Power) -> tuple[float, float]:

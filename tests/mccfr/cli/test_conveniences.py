@@ -69,7 +69,7 @@ def test_other_times_are_refused_with_examples(text):
         ({"game": {"name": "leduc", "rank": 4}}, "did you mean 'ranks'?"),
         ({"solver": {"algorithm": "external_sampling"}}, "did you mean 'external-sampling'?"),
         ({"solver": {"discount": "linaer"}}, "did you mean 'linear'?"),
-        ({"solver": {"algorithm": "cfr", "regret_minimiser": "normalhedge"}}, "did you mean 'normal-hedge'?"),
+        ({"solver": {"algorithm": "cfr", "updates": "alternate"}}, "did you mean 'alternating'?"),
         ({"run": {"iteration": 7}}, "did you mean 'iterations'?"),
         ({"evaluation": {"method": "exakt"}}, "did you mean 'exact'?"),
     ],

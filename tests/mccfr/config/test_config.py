@@ -75,6 +75,7 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
             {"copies": 3, "directory": None},
         ),
         ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
+        ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"optimistic": True}),
         ({"solver": {"discount": "dcfr", "alpha": 1.5}}, {"solver": {"discount": "dcfr"}}, {"beta": 0.5}),
         ({"solver": {"gamma": 2}}, {"solver": {}}, {"averaging_power": 2}),
         ({"solver": PUBLIC | {"skip_below": 0}}, {"solver": PUBLIC}, {"skip_below": 0.5}),

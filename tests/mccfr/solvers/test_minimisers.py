@@ -9,7 +9,7 @@ import pytest
 from refusals import refused
 
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
-from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Ramp, variant, warnings
+from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Ramp, Variant, variant, warnings
 
 DTYPES = (np.float32, np.float64)
 
@@ -149,11 +149,10 @@ def test_factors_of_a_step():
 
 
 def test_parts_combine():
-    made = variant("dcfr", regret_minimiser="predictive", updates="simultaneous", averaging_power=0)
-    assert (made.optimistic, made.beta, made.alpha, made.averaging_power) == (True, -inf, 1.5, 0)
+    made = variant("pcfr+", updates="simultaneous", averaging_power=0)
+    assert made == Variant("predictive", optimistic=True, beta=-inf, updates="simultaneous")
     assert not made.alternating
-    assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
-    assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
+    assert variant(Variant(optimistic=True), alpha=1, beta=1, averaging_power=1) == variant("optimistic-lcfr")
     assert {name: variant(name) for name in FORMER_NAMES} == {"predictive-cfr+": variant("pcfr+")}
     assert variant("hs-dcfr-30", horizon=9) == replace(variant("hs-dcfr"), averaging_power=Ramp(30, 25), horizon=9)
     assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
@@ -164,7 +163,7 @@ def test_parts_combine():
     ("parts", "message"),
     [
         ({"name": "cfr++"}, "variant = 'cfr\\+\\+': one of cfr, "),
-        ({"regret_minimiser": "hedge"}, "regret_minimiser = 'hedge': one of regret-matching, "),
+        ({"name": Variant("hedge")}, "regret_minimiser = 'hedge': one of regret-matching, "),
         ({"updates": "random"}, "updates = 'random': one of alternating, simultaneous"),
         ({"averaging_power": -1}, "averaging_power = -1: .* at least 0"),
         ({"averaging_power": inf}, "averaging_power = inf: a finite number"),
@@ -172,7 +171,7 @@ def test_parts_combine():
         ({"alpha": nan}, "alpha = nan"),
         ({"beta": nan}, "beta = nan"),
         ({"name": "cfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'regret-matching-plus'"),
-        ({"name": "pcfr+", "optimistic": False}, "optimistic = false"),
+        ({"name": Variant("predictive", beta=-inf)}, "optimistic = false"),
         ({"name": "dcfr+", "horizon": 100}, "horizon = 100, and nothing of this variant follows a schedule"),
         ({"name": "hs-pcfr+", "horizon": 0}, "horizon = 0: at least 1 iteration"),
         ({"name": "hs-pcfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'predictive'"),
