@@ -1,14 +1,18 @@
 """Runs in strata, on machines that are ranks of this process."""
 
 import msgspec
+import numpy as np
 from sessions import NO_EVALUATION, make
 from stratified import LEDUC_12
 
-from mccfr.cluster.engine import OneProcess
-from mccfr.cluster.pool import on_engine
+from mccfr.cluster.engine import Place, keepers
+from mccfr.cluster.messages import COMMAND, RUN, WRITE
+from mccfr.cluster.pool import on_engine, restore_copies
+from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session.session import train
+from mccfr.runs.session.train_and_export import train_and_export
 
 SOLVER = {"period_nodes": 100_000, "seed": 5}
 LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
@@ -25,3 +29,60 @@ def on_machines(run, machines, reporter=None, workers=1, **settings):
     engine = OneProcess(run, game, machines, workers)
     train(run, game, reporter or Silent(), pools=on_engine(engine))
     return engine
+
+
+class OneProcess:
+    """An engine whose ranks are objects of this process, and train one after the other."""
+
+    def __init__(self, run, game, machines, workers):
+        self.places = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
+        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(keepers(self.places))]
+        self.sent_bytes = self.received_bytes = 0
+        self._answers = {}
+
+    def run(self, order):
+        """As `Engine`."""
+        assert order.head[COMMAND] == RUN
+        for trainer in self._trainers:
+            self._tell(trainer, order)
+            trainer.train()
+            self._answers[trainer.rank] = trainer.answer
+
+    def answer(self, rank):
+        """As `Engine`."""
+        found = self._answers.pop(rank, None)
+        if found is not None:
+            self.received_bytes += found.cells.nbytes
+        return found
+
+    def write(self, order):
+        """As `Engine`."""
+        assert order.head[COMMAND] == WRITE
+        found = np.zeros_like(order.versions)
+        for trainer in self._trainers:
+            self._tell(trainer, order)
+            found += trainer.write()
+        return found
+
+    def obey(self, order):
+        """As `Engine`."""
+        found = []
+        for trainer in self._trainers:
+            self._tell(trainer, order)
+            found += trainer.obey()
+        return found
+
+    def _tell(self, trainer, order):
+        trainer.order.cells[:] = order.cells
+        self.sent_bytes += order.cells.nbytes
+
+    def close(self):
+        """As `Engine`."""
+        self._answers.clear()
+
+
+def train_alone(run, game, machines, reporter):
+    """A session of machines that are all in this process."""
+    engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
+    restore_copies(run, game, engine, reporter)
+    train_and_export(run, game, reporter, pools=on_engine(engine))

@@ -306,17 +306,12 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
     """Check the run, start its machines, and end with the status of their coordinator."""
     from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
     from mccfr.cluster.room import check_cluster
-    from mccfr.cluster.session import train_alone
     from mccfr.runs.directory.run import lock
 
     with reporter() as report:
-        run, game = prepare(report)
+        run, _ = prepare(report)
         check_cluster(run.config, machines)
         settings, least = run.config.cluster, run.config.cluster.machines[0]
-        if settings.engine == "none":
-            report_beginning(run, game, report)
-            report_end(*train_alone(run, game, machines, report, force=force), report)
-            return
         with lock(run):  # which is the coordinator's then
             pass
         workers = run.config.run.workers

@@ -1,4 +1,4 @@
-"""What the coordinator needs of whatever carries its orders, and the engine `none`: all ranks in one process.
+"""What the coordinator needs of whatever carries its orders.
 
 An engine runs an interval, has the ranks write and read the rows of their strata, and ends the session where one is
 lost.  What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an
@@ -12,10 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import COMMAND, RUN, WRITE, Answer, Order
-from mccfr.cluster.trainer import Trainer
-from mccfr.games.game import Game
-from mccfr.runs.directory.run import Run
+from mccfr.cluster.messages import Answer, Order
 
 
 class Place(NamedTuple):
@@ -61,53 +58,3 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let the ranks end, when they rest."""
-
-
-class OneProcess:
-    """`engine = "none"`: the ranks are objects of this process, and train one after the other."""
-
-    def __init__(self, run: Run, game: Game, machines: int, workers: int) -> None:
-        self.places: Sequence[Place] = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
-        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(keepers(self.places))]
-        self.sent_bytes = self.received_bytes = 0
-        self._answers: dict[int, Answer] = {}
-
-    def run(self, order: Order) -> None:
-        """As `Engine`."""
-        assert order.head[COMMAND] == RUN
-        for trainer in self._trainers:
-            self._tell(trainer, order)
-            trainer.train()
-            self._answers[trainer.rank] = trainer.answer
-
-    def answer(self, rank: int) -> Answer | None:
-        """As `Engine`."""
-        found = self._answers.pop(rank, None)
-        if found is not None:
-            self.received_bytes += found.cells.nbytes
-        return found
-
-    def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """As `Engine`."""
-        assert order.head[COMMAND] == WRITE
-        found = np.zeros_like(order.versions)
-        for trainer in self._trainers:
-            self._tell(trainer, order)
-            found += trainer.write()
-        return found
-
-    def obey(self, order: Order) -> list[str]:
-        """As `Engine`."""
-        found = []
-        for trainer in self._trainers:
-            self._tell(trainer, order)
-            found += trainer.obey()
-        return found
-
-    def _tell(self, trainer: Trainer, order: Order) -> None:
-        trainer.order.cells[:] = order.cells
-        self.sent_bytes += order.cells.nbytes
-
-    def close(self) -> None:
-        """As `Engine`."""
-        self._answers.clear()

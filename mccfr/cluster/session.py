@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
-from mccfr.cluster.engine import OneProcess, Place, keepers
+from mccfr.cluster.engine import Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.pool import on_engine, restore_copies
 from mccfr.cluster.room import check_cluster, places_memory, ranks_problem
@@ -82,14 +82,6 @@ def take_part(
     except BaseException:
         engine.close()
         raise
-    return run, outcome, exported
-
-
-def train_alone(run: Run, game: Game, machines: int, reporter: Reporter, *, force: bool = False) -> Ended:
-    """A session of the engine `none`: all machines in this process.  Raises as `train`."""
-    engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
-    restore_copies(run, game, engine, reporter)
-    outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     return run, outcome, exported
 
 

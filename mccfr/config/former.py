@@ -49,11 +49,16 @@ GONE_KEYS: Mapping[tuple[str, str | None], Gone] = {
         }
         for name in ("external-sampling", "outcome-sampling", "public-chance-sampling", *FORMER)
     },
+    ("solver", "cfr-br"): {
+        "variant": (lambda solver: "trunk" in solver, "that of sampled boards: full width went too")
+    },
     ("solver", "deep-cfr"): {
         **_always(fallback="argmax", gradient_norm=1),
         "strategy_memory": (_is_memory, "solver.memory"),
     },
-    ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
+    ("solver", "cfr"): {
+        "schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30"),
+    },
     ("run", None): {"pool": (_is_told, "'processes'")},
     ("tables", None): {
         # Of "preflop", with "snapshot_nodes", `mccfr.config.tables.PREFLOP_SUMS` is the table.
@@ -61,7 +66,11 @@ GONE_KEYS: Mapping[tuple[str, str | None], Gone] = {
         "snapshot_nodes": (lambda tables: False, "for tables.strategy_sums = 'preflop' alone"),
     },
     ("cluster", None): {
-        "copies": (lambda cluster: cluster["copies"] == 1 or "directory" in cluster, "2 with cluster.directory, else 1")
+        **_always(engine="mpi"),
+        "copies": (
+            lambda cluster: cluster["copies"] == 1 or "directory" in cluster,
+            "2 with cluster.directory, else 1",
+        ),
     },
 }
 """By table, and by what chooses its struct where something does: a key, whether it says what holds now, and that."""

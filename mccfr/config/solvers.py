@@ -116,22 +116,17 @@ TRUNKS = ("own", "lossless")
 
 
 class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
-    """CFR-BR: each player learns on his buckets against a best response that knows its real cards."""
+    """CFR-BR on sampled boards: each player learns on his buckets against a best response that knows its real cards.
 
-    variant: str = "cfr"  # full width: regret update and averaging of who learns, a preset without a schedule
-    # Sampled boards, where opponents respond best on the last street and learn before it: on the players' own buckets,
-    # those of an abstraction's directory, or "lossless"; None: full width where boards are listed, else "own".
-    trunk: str | None = None
-    warm_start: int | None = None  # sampled boards: nodes of external sampling to begin with; None: zeros
+    Opponents learn before the last street and respond best on it.
+    """
+
+    trunk: str = "own"  # on the players' own buckets, those of an abstraction's directory, or "lossless"
+    warm_start: int | None = None  # nodes of external sampling to begin with; None: zeros
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        whole = self.trunk is None or self.variant == "cfr"
-        return [
-            *super().checks(),
-            ("variant", whole, "left out with solver.trunk: sampled boards have one form"),
-            ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1"),
-        ]
+        return [*super().checks(), ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1")]
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):

@@ -193,7 +193,6 @@ class ExportConfig(Table, frozen=True):
 class ClusterConfig(Table, frozen=True):
     """Several machines for one run in strata (`mccfr cluster`); none of it is part of a run's identity."""
 
-    engine: Literal["mpi", "none"] = "mpi"  # none: all machines in one process, one after the other
     machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
     network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several

@@ -1,7 +1,7 @@
 """CFR-BR (Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games", AAAI 2012).
 
 Each player learns against an opponent who answers his current strategy best.  Here the opponent sees what the player of
-his seat sees; with buckets the fast one lets him see his real cards (`mccfr.solvers.public.cfr_br`).
+his seat sees; with buckets the fast one lets him see his real cards, on sampled boards (`mccfr.solvers.public.cfr_br`).
 """
 
 from collections.abc import Iterable

@@ -4,22 +4,31 @@ Johanson, Zinkevich & Bowling, "Computing Robust Counter-Strategies" (NIPS 2007)
 fixed strategy with probability p, which is drawn once a deal and which the responder does not see, and is free else.
 An equilibrium of that game wins from the fixed strategy nearly what a best response does, and is exploited far less.
 
-It is CFR-BR's walk with another opponent: the responder meets the mixture of both as one strategy of the same
-realisation (Kuhn 1953), exact with perfect recall; the free opponent learns against the responder as ever.
+The responder meets the mixture of both as one strategy of the same realisation (Kuhn 1953), exact with perfect recall;
+the free opponent learns against the responder as ever.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.games.recall import parent_buckets
-from mccfr.solvers.public.cfr_br import CfrBr
+from mccfr.solvers.minimisers import Step
+from mccfr.solvers.minimisers import Tables as StepTables
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.public_walk import Scope, step_rows, train
+from mccfr.solvers.public.street_arrays import FOLLOW, Views, new_scratch, street_tables
+from mccfr.solvers.public.vector_cfr import absorb, freeze, table_specs
+from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.variants import variant
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
-_VARIANT = "dcfr"
+_VARIANT, _DTYPE = "dcfr", "float64"
 Tables = Sequence[npt.NDArray[np.float64]]
 
 
@@ -65,25 +74,86 @@ class Mixture:
             out[block][rows] = part * one[block][rows] + (1 - part) * other[block][rows]
 
 
-class RestrictedNash(CfrBr):
+class RestrictedNash:
     """CFR of a responder and of an opponent who plays a fixed strategy with a probability, and learns else.
 
-    mixture  of the opponent
-    fixed    B × [slots, buckets] his strategy; the responder's part is not read
+    In turn for player 0 and player 1: both current strategies are frozen, and one walk of the public tree gives the
+    player's regrets against what he meets.
+
+    mixture    of the opponent
+    tables     by name, [slot, bucket] float64 as `vector_cfr.table_specs` says
+    iteration  iterations done
     """
 
     def __init__(self, game: Game, responder: int, fixed: Tables, share: float) -> None:
-        """`share` is the probability of the fixed strategy, from 0 to 1; `ValueError` as of `CfrBr` and `Mixture`."""
-        super().__init__(game, variant(_VARIANT))
-        self.mixture, self._responder, self._fixed, self._share = Mixture(game, 1 - responder), responder, fixed, share
+        """Prepare a game with listed cards.
 
-    def _respond(self, player: int) -> float:
-        """Put the other player's strategy where CFR-BR has a best response."""
-        other, noted = 1 - player, self._sides[player].noted
-        self._freeze(self.variant.step(self.iteration + 1), other)
+        fixed  B × [slots, buckets] the opponent's strategy; the responder's part is not read
+        share  the probability of the fixed strategy, from 0 to 1
+        Raises `ValueError` as `Mixture`.
+        """
+        self.game, self.iteration, self._variant = game, 0, variant(_VARIANT)
+        self.mixture, self._responder, self._fixed, self._share = Mixture(game, 1 - responder), responder, fixed, share
+        self._specs = table_specs(game, self._variant, _DTYPE)
+        self.tables = {spec.name: np.zeros(spec.shape) for spec in self._specs}
+        self._starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
+        self._frozen, self._met, self._regrets, self._sums = (
+            [np.zeros_like(table) for table in self._by_block("regret")] for _ in range(4)
+        )
+        self._public = public_tree(replace(game, cards=game.cards.listed()))
+        streets = range(1), range(1, self._public.streets)
+        self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
+
+    def _by_block(self, kind: str) -> list[npt.NDArray[np.float64]]:
+        """Tables of a kind by block; a table of one cell where a player never acts on a street."""
+        return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
+
+    def average_strategy(self) -> Strategy:
+        """The average strategy of the iterations so far; uniform where a row was never reached."""
+        return average_strategy(self.game, TableSet(self.tables, self._specs))
+
+    def iterate(self, count: int = 1) -> None:
+        """Run iterations; the tables are changed in place."""
+        for _ in range(count):
+            step = self._variant.step(self.iteration + 1)
+            for player in range(2):
+                self._freeze(step)
+                self._meet(player)
+                self._train(step, player)
+                self._absorb(step, player)
+            self.iteration += 1
+
+    def _meet(self, player: int) -> None:
+        """Put what a player meets into its place: of the responder the mixture, of the other the responder."""
         if player == self._responder:
-            self.mixture.write(self._share, self._fixed, self._frozen, noted)
-        else:
-            for block in range(other, len(noted), 2):
-                noted[block][:] = self._frozen[block]
-        return 0.0
+            self.mixture.write(self._share, self._fixed, self._frozen, self._met)
+            return
+        for block in range(1 - player, len(self._met), 2):
+            self._met[block][:] = self._frozen[block]
+
+    def _train(self, step: Step, player: int) -> None:
+        """Collect a player's increments."""
+        regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
+        met, public = street_tables(self._met, 1 - player), self._public
+        views = (Views(regrets, frozen, sums), Views(met, met, met))
+        scope = Scope(player, player, *public.boards.root.tolist())
+        self._root.by_hand.value[FOLLOW].fill(0)
+        steps = step_rows([step], self.iteration + 1)
+        train(public, views[::-1] if player else views, steps, scope, self._root, self._below, alone(public))
+
+    def _block_tables(self, block: int) -> StepTables:
+        regret, sums = (self._by_block(kind)[block] for kind in ("regret", "strategy_sum"))
+        return StepTables(regret, regret, sums)
+
+    def _freeze(self, step: Step) -> None:
+        """Fill the tables of the current strategies."""
+        for block, starts in enumerate(self._starts):
+            freeze(step, self._block_tables(block), starts, self._frozen[block])
+
+    def _absorb(self, step: Step, player: int) -> None:
+        """Update a player's tables by his increments, and clear those."""
+        for block in range(player, len(self._starts), 2):
+            increments = (self._regrets[block], self._sums[block])
+            absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))
+            for table in increments:
+                table.fill(0)

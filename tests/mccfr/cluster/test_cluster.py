@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 import pytest
 from commands import answer, call, refusal
-from machines import LEDUC, SOLVER, on_machines, stratified_run
+from machines import LEDUC, SOLVER, OneProcess, on_machines, stratified_run, train_alone
 from manifests import flip
 from refusals import refused
 from sessions import Listener, assert_same, content, go, make, newest, trained
@@ -47,13 +47,12 @@ from stratified import LEDUC_12
 from mccfr.cluster import launch
 from mccfr.cluster import pool as pool_module
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
-from mccfr.cluster.engine import OneProcess
 from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
 from mccfr.cluster.room import fixed_bytes, strata_bytes
-from mccfr.cluster.session import check_room, places_of, train_alone, with_memory
+from mccfr.cluster.session import check_room, places_of, with_memory
 from mccfr.cluster.sharing import HeldMemory, longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import lock, with_settings
@@ -150,7 +149,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
 
 
 def train_alone_for(run, iterations):
-    """A session of the engine `none` on two machines."""
+    """A session on two machines."""
     run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
     train_alone(run, run.build_game(), 2, listener)
     return listener

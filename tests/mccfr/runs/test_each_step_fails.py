@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 from acpc import dealer, plan
 from failing import STEPS, failing
-from machines import stratified_run
+from machines import stratified_run, train_alone
 from places import ROOT
 from policies import write_random
 from sessions import NO_EVALUATION, go, make
 from small_games import small_recipe
 
 from abstraction.build import Builder
-from mccfr.cluster.session import train_alone
 from mccfr.config.file import to_document
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.config.tables import Config

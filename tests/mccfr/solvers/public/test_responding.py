@@ -6,7 +6,7 @@ Shows:
   mixed seats are caught (test_an_iteration_is_the_naive_one, test_an_opponent_s_hand_in_the_player_s_buckets_is_caught,
   test_a_response_kept_from_another_board_is_caught, test_tables_of_both_seats_mixed_are_caught)
 * On coarse buckets it is less exploitable than plain sampling
-  (test_it_comes_to_full_width_cfr_br_and_below_plain_sampling)
+  (test_it_comes_below_plain_sampling)
 """
 
 import numpy as np
@@ -21,12 +21,10 @@ from mccfr.config.games import LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
-from mccfr.solvers.public.cfr_br import CfrBr
 from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, new_tables
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share, WorkerState
-from mccfr.solvers.variants import variant
 from mccfr.solvers.warm_start import begin_warm
 from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import row_starts
@@ -194,14 +192,13 @@ def test_tables_of_both_seats_mixed_are_caught(coarse):
     assert apart(sampler(coarse, None, 5), plant=plant) > 0.1
 
 
-def test_it_comes_to_full_width_cfr_br_and_below_plain_sampling(coarse, leduc):
+def test_it_comes_below_plain_sampling(coarse, leduc):
+    """And as low as a best response of the real game in the opponent's place: 0.379 chips after 100 of cfr+."""
     ours, plain = RespondedSampling(coarse, trunk=leduc), PublicChanceSampling(coarse, OPTIONS)
     for each in (ours, plain):
         each.run(2000)
-    whole = CfrBr(coarse, variant("cfr+"))
-    whole.iterate(100)
-    chips = [evaluate_exact(coarse, each.average_strategy()).exploitability_chips for each in (ours, plain, whole)]
-    assert chips[0] < chips[2] + 0.01 and chips[1] > 1.4 * chips[0]
+    chips = [evaluate_exact(coarse, each.average_strategy()).exploitability_chips for each in (ours, plain)]
+    assert chips[0] < 0.379 + 0.01 and chips[1] > 1.4 * chips[0]
 
 
 def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
@@ -240,27 +237,20 @@ def test_a_run_goes_on_to_the_same_bits(coarse):
 
 
 def test_boards_of_a_deck_are_sampled():
-    """Without a trunk it is the players' own, in what is planned before it is written out."""
+    def layout(**solver):
+        document = {"game": {"name": "flop-holdem"}, "solver": {"algorithm": "cfr-br", **solver}}
+        return algorithm_of(config_from(document, "test")).layout(deck_game())
 
-    def made(**solver):
-        return algorithm_of(
-            config_from({"game": {"name": "flop-holdem"}, "solver": {"algorithm": "cfr-br", **solver}}, "test")
-        )
-
-    game = deck_game()
-    assert made().completed(game).solver.trunk == "own"
-    names = [spec.name for spec in made().layout(game).specs]
+    names = [spec.name for spec in layout().specs]
     assert {name.split("/")[1] for name in names if name.startswith(TRUNK)} == {"street0"}
-    with pytest.raises(ValueError, match="variant = 'dcfr' is not allowed"):
-        made(variant="dcfr").completed(game)
     with pytest.raises(ValueError, match="lossless': the hands of"):
-        made(trunk="lossless").layout(game)
+        layout(trunk="lossless")
 
 
 @pytest.mark.parametrize(
     ("solver", "game", "message"),
     [
-        ({"variant": "dcfr", "trunk": "own"}, "leduc", "solver.variant = 'dcfr' is not allowed: it must be left out"),
+        ({"variant": "cfr"}, "leduc", "the key went after mccfr 0.1.0, and it is that of sampled boards"),
         ({"trunk": "own"}, "goofspiel", "needs a game with cards"),
         ({"trunk": "nowhere"}, "leduc", "the game comes without its buckets"),
     ],
@@ -268,4 +258,4 @@ def test_boards_of_a_deck_are_sampled():
 def test_what_cannot_be_is_refused(solver, game, message):
     with pytest.raises(ValueError, match=message):
         config = config_from({"game": {"name": game}, "solver": {"algorithm": "cfr-br", **solver}}, "test")
-        algorithm_of(config).completed(build_game(config.game, None))
+        algorithm_of(config).layout(build_game(config.game, None))
