@@ -19,7 +19,7 @@ from llvmlite import ir
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
 from mccfr.solvers.minimisers import Rows, Tables
-from mccfr.solvers.public.row_vectors import ask_for_next, average_rows, regret_rows, strategy_rows
+from mccfr.solvers.public.row_vectors import ask_for_next, average_rows, match_rows, regret_rows, strategy_rows
 
 _MOST_UNITS = 32767.0
 _BIAS = 127  # of exponents of float32
@@ -146,6 +146,19 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
         widen(narrow_rows.regret[street], narrow_rows.regret_scale[street], row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
         strategy_rows(step, Tables(wide, wide, wide), here, sigma, place)
+
+
+@part_njit
+def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
+    """sigma[place : place+actions] = what strategy sums say, of a table of floats or of narrow rows."""
+    if narrow_rows is None:
+        ask_for_next(table, rows)
+        match_rows(table, rows, sigma, place)
+    else:
+        row = narrow_rows.row[street][rows.slot]
+        ask_for_next(narrow_rows.strategy_sum[street], rows)
+        widen(narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], row, rows, wide)
+        match_rows(wide, Rows(np.int64(0), rows.actions, np.int64(0), rows.count), sigma, place)
 
 
 @part_njit

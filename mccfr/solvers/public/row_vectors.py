@@ -1,8 +1,8 @@
 """Rows of whole ranges as vectors, a cache line at a time: what `mccfr.solvers.minimisers` does, with the same bits.
 
 A range of some fifty hands is three vectors.  What compilers make of a loop over it - checks whether arrays overlap, a
-loop of vectors, what is left hand by hand, once for each action - takes longer than the arithmetic.  Here all actions of
-a decision are gone through for each vector, and what is left over is a vector of which a part is masked.
+loop of vectors, what is left hand by hand, all that once for each action - takes longer than the arithmetic.  Here all
+actions of a decision are gone through for each vector, and what is left over is a vector of which a part is masked.
 
 Rows of tables are read and written up to `count` and no further.  Rows of scratch are whole vectors long
 (`street_arrays`): cells behind `count` up to the end of a vector are changed as well.

@@ -29,8 +29,8 @@ from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
-from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
-from mccfr.solvers.public.row_vectors import add_rows, match_rows, times_rows
+from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
+from mccfr.solvers.public.row_vectors import add_rows, times_rows
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
@@ -108,24 +108,17 @@ def _take_rows(ranges, player, board, table, rows, out, place):
         take_cells(table[rows.slot + a], bucket, out[place + a])
 
 
-@part_njit
-def _fixed_strategy(ranges, player, in_place, board, table, rows, out, place):
-    """out[place : place+actions] = what a player's hands do by a table: strategy sums in place, else probabilities."""
-    if in_place:
-        match_rows(table, rows, out, place)
-    else:
-        _take_rows(ranges, player, board, table, rows, out, place)
-
-
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
     """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
-    table, reach = traversal.opponent[here.street], scratch.opponent.reach
+    table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None:
-        in_place, board = traversal.in_place, here.board
-        _fixed_strategy(public.ranges, 1 - traversal.player, in_place, board, table, rows, reach, place)
+        if traversal.in_place:
+            sums_strategy(table, narrow, here.street, rows, reach, place, scratch.wide)
+        else:
+            _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
     elif traversal.in_place:
-        tables, narrow = Tables(table, table, table), traversal.opponent_narrow
+        tables = Tables(table, table, table)
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
     else:
         _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
@@ -154,8 +147,11 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
     place, own, _ = at
     reach = scratch.own.reach[own]
     if step is None:
-        table, in_place = views.basis[street], traversal.in_place
-        _fixed_strategy(ranges, traversal.player, in_place, board, table, rows, scratch.sigma, place)
+        table = views.basis[street]
+        if traversal.in_place:
+            sums_strategy(table, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
+        else:
+            _take_rows(ranges, traversal.player, board, table, rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
