@@ -55,7 +55,8 @@ def evaluate_exact(
     """
     start = working_seconds()
     if game.cards.dealt:
-        value, best, taken = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public, threads)
+        listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
+        value, best, taken = best_response.worth(listed, strategy, public, threads)
     else:
         (value, best), taken = _by_histories(game, strategy), 0.0
     exploitability = (best[0] + best[1] + taken) / 2
@@ -67,16 +68,6 @@ def evaluate_exact(
         None if big_blind is None else 1000 * exploitability / big_blind,
         working_seconds() - start,
     )
-
-
-def _over_public_tree(
-    game: Game, strategy: Strategy, public: PublicTree | None, threads: int | None
-) -> tuple[float, tuple[float, float], float]:
-    """Value, best responses, and the rake that is taken when both follow the strategy."""
-    found = best_response.values(game, strategy, public=public, threads=threads or available_threads())
-    best, follow = found[:, best_response.RESPOND], found[:, best_response.FOLLOW]
-    taken = 0.0 if game.rake is None else -float(follow.sum())
-    return float(follow[0]), (float(best[0]), float(best[1])), taken
 
 
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:

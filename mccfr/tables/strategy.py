@@ -85,7 +85,11 @@ class Strategy:
     weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
     on_deals     where no table holds what networks play: what they play on `mccfr.solvers.deep.dealt.DealtHands`, row k
                  of deal k; the tables then raise `ValueError`.  None elsewhere
+    narrow       strategy sums in cells of 16 bits as they lie, for walks in place: of each block (cells [slot, bucket]
+                 int16, scales [row, bucket] uint8); `blocks` are made of them when they are asked for.  None elsewhere
     """
+
+    narrow: Sequence[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None = None
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ hand.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +28,7 @@ from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
     BlockRows,
     Fading,
+    LazyBlocks,
     Strategy,
     average_strategy,
     check_sums,
@@ -116,15 +117,37 @@ def sums_average(game: Game, tables: TableSet, faded: Fading) -> Strategy:
 
     So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
     """
-    rows = []
-    for block, buckets in enumerate(game.buckets.tolist()):
+
+    @cache
+    def rows(block: int) -> BlockRows:
         sums = _sums_outside(game, tables, block)
         if sums is None:  # nobody acts there
-            sums = np.zeros((buckets, 0), np.float32)
+            sums = np.zeros((int(game.buckets[block]), 0), np.float32)
         check_sums(sums, block)
         stamps = tables.rows("strategy_sum_stamp", block)
-        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_faded, stamps, faded)))
-    return Strategy.stored(game, rows)
+        return BlockRows(sums, sums=True, factor=None if stamps is None else partial(_faded, stamps, faded))
+
+    count = len(game.buckets)
+    if (narrow := _narrow(tables, count)) is None:
+        return Strategy.stored(game, [rows(block) for block in range(count)])
+    for block, (cells, _) in enumerate(narrow):
+        check_sums(cells, block)
+    strategy = Strategy.stored(game, LazyBlocks(count, rows))
+    strategy.narrow = narrow
+    return strategy
+
+
+def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
+    """`Strategy.narrow` of tables; None where sums are no int16 with scales, slots first."""
+    found = []
+    for block in range(count):
+        cells, scales = tables.rows("strategy_sum", block), tables.rows("strategy_sum_scale", block)
+        if cells is None:
+            cells, scales = np.zeros((0, 0), np.int16), np.zeros((0, 0), np.uint8)
+        if scales is None or cells.dtype != np.int16 or not cells.T.flags.c_contiguous:
+            return None
+        found.append((cells.T, scales.T))
+    return found
 
 
 def _faded(

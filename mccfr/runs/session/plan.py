@@ -76,7 +76,7 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
             whole = np.minimum(whole, NEAR_BYTES)
         if slots_first and method.in_place(game):
             whole = np.zeros_like(whole)
-        if algorithm.averages.of_sums:
+        elif algorithm.averages.of_sums:
             whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
     return max(needed)

@@ -2,11 +2,13 @@
 
 `mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
 
-Large strategy sums of full width are walked where they lie and in their dtype, row by row as they were trained: in
-float32 an iteration's time, and no memory beside the hands by board.  Other strategies are made float64 tables first.
+Large strategy sums of full width are walked where they lie and in their dtype, row by row as they were trained, cells
+of 16 bits too: an iteration's time, and no memory beside the hands by board.  Other strategies are made float64 tables
+first.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
+from mccfr.solvers.public.narrow_rows import NarrowRows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_arrays import (
@@ -23,6 +26,7 @@ from mccfr.solvers.public.street_arrays import (
     RESPOND,
     StreetScratch,
     Views,
+    narrow_tables,
     new_scratch,
     no_tables,
     street_tables,
@@ -33,7 +37,7 @@ from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.streets import street_members
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
-IN_PLACE_CELLS = 1 << 19
+IN_PLACE_CELLS = 1 << 17
 """Of strategy sums that are walked where they lie; fewer are measured in float64, whatever they are."""
 
 
@@ -50,6 +54,7 @@ class Walk:
         sums: bool = False,
         follow: bool = True,
         noted: Sequence[npt.NDArray[np.float64]] | None = None,
+        narrow: tuple[NarrowRows, NarrowRows] | None = None,
     ) -> None:
         """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
@@ -58,6 +63,7 @@ class Walk:
         sums     whether they are strategy sums, which are read where they lie; the tree is one by rows then
                  (`tree_by_rows`), and of their dtype (`in_dtype`).  Else they are probabilities, in float64
         follow   False: best responses alone, in three quarters of the time
+        narrow   both players' sums in cells of 16 bits, in the place of tables, which are of one cell then
 
         choices  [2·slots, buckets] of each block, to which is added, by one thread, what a player's own range wins by
                  each action, and, in the lower half, by the best action for each hand (in the row of the first);
@@ -72,16 +78,24 @@ class Walk:
                 nothing if noted is None else street_tables(noted, player),
                 street_tables(own, player),
                 nothing if choices is None else street_tables(choices, player),
+                None if narrow is None else narrow[player],
             )
             for player in range(2)
         )
-        values = 2 if follow and choices is None else 1
+        self._threads, self._shares = max(1, min(threads, len(public.tasks))), shares_by_cost(public)
+        self._make_room(2 if follow and choices is None else 1)
+
+    def _make_room(self, values: int) -> None:
+        public, dtype = self._public, self._public.reach.dtype
         self.root = new_scratch(public, range(1), dtype, values)
-        self._scratch = [
-            new_scratch(public, range(1, public.streets), dtype, values)
-            for _ in range(max(1, min(threads, len(public.tasks))))
-        ]
-        self._shares = shares_by_cost(public)
+        later = range(1, public.streets)
+        self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
+
+    def responding(self) -> "Walk":
+        """The same, for best responses alone."""
+        found = copy(self)
+        found._make_room(1)
+        return found
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """[V] counterfactual values of a player's hands, weighed by his own deal weights and summed.
@@ -120,6 +134,21 @@ def values(
 
     public, walk = _walk(game, strategy, public, threads)
     return np.array([walk.values(player) for player in players]) / public.joint_weight
+
+
+def worth(
+    game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int = 1
+) -> tuple[float, tuple[float, float], float]:
+    """As `values`: player 0's when he follows, both players' when they respond, and the rake taken when both follow.
+
+    Without rake what player 1 gets by following is not asked for.
+    """
+    public, walk = _walk(game, strategy, public, threads)
+    first = walk.values(0)
+    second = (walk.responding() if game.rake is None else walk).values(1)
+    taken = 0.0 if game.rake is None else -float(first[FOLLOW] + second[FOLLOW]) / public.joint_weight
+    value, *best = (float(each) / public.joint_weight for each in (*first, second[-1]))
+    return value, (best[0], best[1]), taken
 
 
 def best_strategy(
@@ -200,8 +229,29 @@ def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
     return [rows.cells.T if rows.cells.size else nothing for rows in strategy.blocks]
 
 
+def _narrow_walk(
+    public: PublicTree,
+    blocks: Sequence[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]],
+    game: Game,
+    threads: int,
+) -> Walk:
+    """A walk on sums in cells of 16 bits, of each block as `Strategy.narrow` has them."""
+    cells, scales = (
+        [
+            np.require(table if table.size else np.zeros((1, 1), table.dtype), requirements=["C", "W"])
+            for table in tables
+        ]
+        for tables in zip(*blocks, strict=True)
+    )
+    starts = [row_starts(game, block) for block in range(len(blocks))]
+    one, other = (narrow_tables((cells, cells, scales, scales), starts, player) for player in range(2))
+    return Walk(public, [np.zeros((1, 1), np.float32)] * len(blocks), threads, sums=True, narrow=(one, other))
+
+
 def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> tuple[PublicTree, Walk]:
     """The public tree with the strategy on it."""
+    if strategy.narrow is not None and (by_rows := measuring_tree(game, public)) is not None:
+        return by_rows, _narrow_walk(in_dtype(by_rows, np.float32), strategy.narrow, game, threads)
     sums = _sums(strategy)
     by_rows = None if sums is None else measuring_tree(game, public)
     if sums is not None and by_rows is not None:

@@ -18,7 +18,8 @@ from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
-from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.minimisers import Rows, Tables
+from mccfr.solvers.public.row_vectors import ask_for_next, average_rows, match_rows, regret_rows, strategy_rows
 
 _MOST_UNITS = 32767.0
 _BIAS = 127  # of exponents of float32
@@ -137,12 +138,27 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
 def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
     """`current_strategy`; wide [actions, W] float32 is changed."""
     if narrow_rows is None:
-        current_strategy(step, tables, rows, sigma, place)
+        ask_for_next(tables.basis, rows)
+        strategy_rows(step, tables, rows, sigma, place)
     else:
         row = narrow_rows.row[street][rows.slot]
+        ask_for_next(narrow_rows.regret[street], rows)
         widen(narrow_rows.regret[street], narrow_rows.regret_scale[street], row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        current_strategy(step, Tables(wide, wide, wide), here, sigma, place)
+        strategy_rows(step, Tables(wide, wide, wide), here, sigma, place)
+
+
+@part_njit
+def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
+    """sigma[place : place+actions] = what strategy sums say, of a table of floats or of narrow rows."""
+    if narrow_rows is None:
+        ask_for_next(table, rows)
+        match_rows(table, rows, sigma, place)
+    else:
+        row = narrow_rows.row[street][rows.slot]
+        ask_for_next(narrow_rows.strategy_sum[street], rows)
+        widen(narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], row, rows, wide)
+        match_rows(wide, Rows(np.int64(0), rows.actions, np.int64(0), rows.count), sigma, place)
 
 
 @part_njit
@@ -150,13 +166,15 @@ def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, wor
     """`update_average` of a strategy (sigma, place); `work.wide` is changed."""
     sigma, place = strategy
     if narrow_rows is None:
-        update_average(step, tables, rows, sigma, place, reach)
+        ask_for_next(tables.strategy_sum, rows)
+        average_rows(step, tables, rows, sigma, place, reach)
     else:
         cells, scales, wide = narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], work.wide
+        ask_for_next(cells, rows)
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        update_average(step, Tables(wide, wide, wide), here, sigma, place, reach)
+        average_rows(step, Tables(wide, wide, wide), here, sigma, place, reach)
         narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)
 
 
@@ -165,11 +183,11 @@ def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
     """`update_regrets` by what actions are worth (values, first); `work.wide` is changed."""
     values, first = counted
     if narrow_rows is None:
-        update_regrets(step, tables, rows, values, first, total)
+        regret_rows(step, tables, rows, values, first, total)
     else:
         cells, scales, wide = narrow_rows.regret[street], narrow_rows.regret_scale[street], work.wide
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        update_regrets(step, Tables(wide, wide, wide), here, values, first, total)
+        regret_rows(step, Tables(wide, wide, wide), here, values, first, total)
         narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)

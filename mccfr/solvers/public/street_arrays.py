@@ -28,7 +28,8 @@ class Views(NamedTuple):
     infoset has a row of its own; or strategy_sum, of twice as many rows, gets what his own range wins by each action,
     and by the best one for each hand.
 
-    narrow  tables with cells of 16 bits, in place; what stands before it are tables of one cell then
+    narrow  tables with cells of 16 bits, in place, or sums of fixed strategies; what stands before it are tables of one
+            cell then
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
@@ -44,6 +45,16 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
     """
     chosen = tables[player::2]
     return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
+
+
+def narrow_tables(
+    kinds: Sequence[Sequence[npt.NDArray[Any]]], starts: Sequence[npt.NDArray[np.int64]], player: int
+) -> NarrowRows:
+    """A player's tables out of those of all blocks; kinds: regrets, sums, and their scales; starts as `row_starts`."""
+    tables = [street_tables(blocks, player) for blocks in kinds]
+    row = [np.repeat(np.arange(len(of) - 1), np.diff(of)) for of in starts[player::2]]
+    row += [np.zeros(1, np.int64)] * (len(tables[0]) - len(row))
+    return NarrowRows(tables[0], tables[1], tables[2], tables[3], tuple(row))
 
 
 def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:

@@ -25,10 +25,12 @@ there.
 import numpy as np
 
 from abstraction.kernels.jit import inline_njit, part_njit
+from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Tables, gain, regret_matching
+from mccfr.solvers.minimisers import Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
-from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
+from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
+from mccfr.solvers.public.row_vectors import add_rows, times_rows
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
@@ -106,24 +108,17 @@ def _take_rows(ranges, player, board, table, rows, out, place):
         take_cells(table[rows.slot + a], bucket, out[place + a])
 
 
-@part_njit
-def _fixed_strategy(ranges, player, in_place, board, table, rows, out, place):
-    """out[place : place+actions] = what a player's hands do by a table: strategy sums in place, else probabilities."""
-    if in_place:
-        regret_matching(table, rows, out, place)
-    else:
-        _take_rows(ranges, player, board, table, rows, out, place)
-
-
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
     """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
-    table, reach = traversal.opponent[here.street], scratch.opponent.reach
+    table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None:
-        in_place, board = traversal.in_place, here.board
-        _fixed_strategy(public.ranges, 1 - traversal.player, in_place, board, table, rows, reach, place)
+        if traversal.in_place:
+            sums_strategy(table, narrow, here.street, rows, reach, place, scratch.wide)
+        else:
+            _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
     elif traversal.in_place:
-        tables, narrow = Tables(table, table, table), traversal.opponent_narrow
+        tables = Tables(table, table, table)
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
     else:
         _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
@@ -152,8 +147,11 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
     place, own, _ = at
     reach = scratch.own.reach[own]
     if step is None:
-        table, in_place = views.basis[street], traversal.in_place
-        _fixed_strategy(ranges, traversal.player, in_place, board, table, rows, scratch.sigma, place)
+        table = views.basis[street]
+        if traversal.in_place:
+            sums_strategy(table, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
+        else:
+            _take_rows(ranges, traversal.player, board, table, rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
@@ -230,6 +228,7 @@ def descend(public, traversal, step, here, scratch):
         who = player if side == 0 else 1 - player
         out = mine.reach[top] if side == 0 else theirs.reach[top]
         first, stop = ranges.first[who, board], ranges.first[who, board + 1]
+        prefetch_to_read(ranges.bucket, stop)
         take_cells(scratch.by_hand.reach[side, street], ranges.hand[first:stop], out)
         out[stop - first] = as_element(out, 0.0)
     mine.row[top], theirs.row[top] = top, top
@@ -251,46 +250,18 @@ def descend(public, traversal, step, here, scratch):
                     if kind in (AT_FOLD, AT_SHOWDOWN):
                         continue  # nor here
                     mine.row[child + a] = own_ranges
-                    out, sigma = mine.reach[own_ranges], scratch.sigma[place + a]
-                    for k in range(rows.count):
-                        out[k] = reach[k] * sigma[k]
+                    times_rows(mine.reach, scratch.sigma, reach, (own_ranges, place + a, np.int64(1), rows.count))
                     own_ranges += 1
         else:
             _opponent_strategy(public, traversal, step, here, rows, scratch, opponent_ranges)
             if step is not None and trees.lock[base + m] >= 0:
                 hold(public, 1 - player, board, trees.lock[base + m], rows, theirs.reach, opponent_ranges)
-            reach = theirs.reach[opponent]
+            span = (opponent_ranges, opponent_ranges, rows.actions, rows.count)
+            times_rows(theirs.reach, theirs.reach, theirs.reach[opponent], span)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
-                out = theirs.reach[opponent_ranges]
-                for k in range(rows.count):
-                    out[k] *= reach[k]
-                out[rows.count] = as_element(out, 0.0)
+                theirs.reach[opponent_ranges, rows.count] = as_element(theirs.reach, 0.0)
                 opponent_ranges += 1
-
-
-@part_njit
-def _add_up(values, child, actions, count, value):
-    """Value of a decision that adds up over its actions: the opponent's, whose strategy is in the ranges below."""
-    below = values[child]
-    for k in range(count):
-        value[k] = below[k]
-    for a in range(1, actions):
-        below = values[child + a]
-        for k in range(count):
-            value[k] += below[k]
-
-
-@part_njit
-def _take_mean(values, child, actions, count, sigma, place, value):
-    """Value of a decision for each hand as it plays, by its strategy sigma[place : place+actions]."""
-    below, share = values[child], sigma[place]
-    for k in range(count):
-        value[k] = share[k] * below[k]
-    for a in range(1, actions):
-        below, share = values[child + a], sigma[place + a]
-        for k in range(count):
-            value[k] += share[k] * below[k]
 
 
 @part_njit
@@ -356,10 +327,9 @@ def _decision(public, traversal, step, here, member, scratch):
     plays = _plays(traversal, step, scratch.value.shape[0], street)
     for kind in range(scratch.value.shape[0]):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
-        if not own:
-            _add_up(values, child, actions, count, value)
-        elif street < traversal.respond_from or (kind == FOLLOW and plays):
-            _take_mean(values, child, actions, count, scratch.sigma, place, value)
+        if not own or street < traversal.respond_from or (kind == FOLLOW and plays):
+            shares = np.int64(place) if own else np.int64(NOWHERE)
+            add_rows(values, scratch.sigma, (top + member, child, shares, np.int64(actions), count))
         elif step is None:
             _take_best(values, child, actions, count, value)
             rows = _rows(public, player, base + member, board, False)

@@ -30,7 +30,7 @@ from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import NarrowRows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
-from mccfr.solvers.public.street_arrays import StreetScratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import StreetScratch, Views, narrow_tables, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import ROW_FIRST, SLOT_FIRST, TableSet, table_name
@@ -233,10 +233,7 @@ class VectorCfr:
 
     def _narrow_rows(self, player: int) -> NarrowRows:
         kinds = ("regret", "strategy_sum", "regret_scale", "strategy_sum_scale")
-        tables = [street_tables(self._by_block(kind), player) for kind in kinds]
-        row = [np.repeat(np.arange(len(starts) - 1), np.diff(starts)) for starts in self._starts[player::2]]
-        row += [np.zeros(1, np.int64)] * (len(tables[0]) - len(row))
-        return NarrowRows(tables[0], tables[1], tables[2], tables[3], tuple(row))
+        return narrow_tables([self._by_block(kind) for kind in kinds], self._starts, player)
 
     @property
     def nodes_touched(self) -> int:

@@ -2,7 +2,7 @@
 
 Shows:
 
-* Sums measured in place, in float32, are worth what float64 says to 1e-5 of the pot
+* Sums measured in place, in float32 or cells of 16 bits, are worth what float64 says to 1e-5 of the pot
   (test_sums_in_place_are_worth_what_their_strategy_is_in_float64; planted:
   test_planted_error_rows_that_are_read_as_probabilities)
 """
@@ -18,6 +18,7 @@ from mccfr.config.file import config_from
 from mccfr.config.spot import spot_document
 from mccfr.evaluation.exact import evaluate_exact, prepared_tree
 from mccfr.games.catalogue import build_game
+from mccfr.runs.results import averages
 from mccfr.runs.results.averages import sums_average
 from mccfr.runs.session.plan import evaluation_bytes, planned_layout, planned_memory
 from mccfr.solvers.public import best_response
@@ -58,13 +59,16 @@ def average(cfr):
 
 @pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])
 @pytest.mark.parametrize("iterations", [0, 1, 30])
-def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, monkeypatch):
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, iterations, dtype, monkeypatch):
     game = spot(*SPOTS[name], **more)
-    cfr = VectorCfr(game, variant("dcfr"))
+    cfr = VectorCfr(game, variant("dcfr"), dtype)
     if iterations:
         cfr.iterate(iterations)
     strategy = average(cfr)
     exact, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
+    strategy = average(cfr)
+    monkeypatch.setattr(averages, "_sums_outside", None)  # nor floats of cells of 16 bits
     monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
     monkeypatch.setattr(best_response, "whole_rows", None)  # no table is made
     for prepared in (None, prepared_tree(game)):
