@@ -245,11 +245,12 @@ const Typed = (() => {
       await new Promise((done) => setTimeout(done, POLL));
     }
   }
+  const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
   const seconds = (time) => time < 90 ? time.toPrecision(2) + " s" : time < 5400 ? Math.round(time / 60) + " min" : (time / 3600).toFixed(1) + " h";
   function plan() {
     const { infosets, memory_bytes: memory, seconds_an_iteration: each } = state.plan;
     const size = memory < 1e9 ? Math.ceil(memory / 1e6) + " MB" : (memory / 1e9).toFixed(1) + " GB";
-    return infosets.toLocaleString("en") + " decisions of hands, " + size + " of memory; about " + seconds(Math.max(1, AS_A_RULE * each)) +
+    return infosets.toLocaleString("en") + " decisions with a hand each, " + size + " of memory; about " + seconds(Math.max(1, AS_A_RULE * each)) +
       " for " + AS_A_RULE + " iterations, as it takes as a rule.";
   }
   function drawState() {
@@ -258,7 +259,7 @@ const Typed = (() => {
     byId("spot-stop").hidden = byId("spot-progress").hidden = !running;
     byId("spot-open").hidden = !state || state.of === null;
     if (state && state.of !== null && state.of !== tree) { tree = state.of; actionsToLock(); }
-    byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].join(" ") : "";
+    byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].map(sentence).join(" ") : "";
     if (!state) { byId("spot-state").textContent = ""; return; }
     if (state.problem) { problem(state.problem); byId("spot-state").textContent = ""; return; }
     const far = last ? ": can be beaten by " + percent(last[1], 2) + " of the pot after " + last[0] + " iterations" : "";
