@@ -6,6 +6,7 @@ const Typed = (() => {
   const { SUITS, button, colours, drawGrid, drawnCard, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
   const POLL = 500;          // milliseconds between two looks at what is solved
+  const COMPILED = 10;       // seconds after which there is something to see, but the first time
   const AS_A_RULE = 200;     // iterations that 0.3 % of the pot take
   const SIDES = { oop: "Out of position", ip: "In position" };
   const LOCK = "lock";       // a third grid: the hands that do the action which is being locked
@@ -262,7 +263,8 @@ const Typed = (() => {
     byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].map(sentence).join(" ") : "";
     if (!state) { byId("spot-state").textContent = ""; return; }
     if (state.problem) { problem(state.problem); byId("spot-state").textContent = ""; return; }
-    const far = last ? ": can be beaten by " + percent(last[1], 2) + " of the pot after " + last[0] + " iterations" : "";
+    const far = last ? ": can be beaten by " + percent(last[1], 2) + " of the pot after " + last[0] + " iterations"
+      : running && state.seconds > COMPILED ? ": the first time, the program has to be compiled" : "";
     byId("spot-state").textContent = (running ? (state.stopping ? "Stopping" : state.plan ? "Solving" : "Building the tree") + ", " +
       state.seconds.toFixed(0) + " s" : (state.stopped ? "Stopped after " : "Solved in ") + state.seconds.toFixed(0) + " s") + far + ".";
     if (last) byId("spot-progress").value = Math.min(1, Math.log(state.curve[0][1] / last[1]) / Math.log(state.curve[0][1] / state.to) || 0);
