@@ -4,7 +4,7 @@
 const Play = (() => {
   "use strict";
   const { button, drawnCard, element } = Strategy;
-  const COST_BOARDS = 100;  // of what is drawn for the cost of a decision before the turn
+  const COST_BOARDS = 400;  // of what is drawn for the cost of a decision before the turn
   const byId = (id) => document.getElementById(id);
   let page = null;     // what view.js lends: ask, send, game, money, split
   let table = null;    // what /api/play says
@@ -47,6 +47,7 @@ const Play = (() => {
     return [...names.map(drawnCard), ...Array.from({ length: hidden - names.length }, () =>
       element("span", " ", { class: "card back", "aria-label": "face down" }))];
   }
+  const big = (chips) => (chips / page.game.unit_chips).toFixed(2);
   const signed = (chips) => (chips > 0 ? "+" : "") + page.money(chips);
   function seat(id, role, cards, behind, mine) {
     const held = page.split(table.cards).length;
@@ -116,8 +117,9 @@ const Play = (() => {
         const found = await page.ask("/api/cost", { ...at, boards }).catch((error) => ({ cost_chips: null, why: error.message }));
         const enough = found.why || found.exact || (found.of === null && found.boards >= COST_BOARDS);
         const least = 0.005 * page.game.unit_chips, wide = found.ci95 ? (found.ci95[1] - found.ci95[0]) / 2 : 0;
-        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < least ? " the best"
-          : " cost " + (found.exact ? "" : "about ") + page.money(found.cost_chips) + (wide < least ? "" : " ± " + page.money(wide));
+        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < least ? (found.exact ? " the best" : " about the best")
+          : wide < least ? " cost " + page.money(found.cost_chips)
+            : " cost " + big(found.cost_chips) + " ± " + page.money(wide);
         told.title = found.why || "By the strategy, against the best of its actions" + (found.exact ? ", exactly"
           : "; an estimate over " + found.boards + " boards, within 95 %");
         if (enough) break;

@@ -6,6 +6,7 @@ const Typed = (() => {
   const { SUITS, button, colours, drawGrid, drawnCard, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
   const POLL = 500;          // milliseconds between two looks at what is solved
+  const COMPILED = 10;       // seconds after which there is something to see, but the first time
   const AS_A_RULE = 200;     // iterations that 0.3 % of the pot take
   const SIDES = { oop: "Out of position", ip: "In position" };
   const LOCK = "lock";       // a third grid: the hands that do the action which is being locked
@@ -245,11 +246,12 @@ const Typed = (() => {
       await new Promise((done) => setTimeout(done, POLL));
     }
   }
+  const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");
   const seconds = (time) => time < 90 ? time.toPrecision(2) + " s" : time < 5400 ? Math.round(time / 60) + " min" : (time / 3600).toFixed(1) + " h";
   function plan() {
     const { infosets, memory_bytes: memory, seconds_an_iteration: each } = state.plan;
     const size = memory < 1e9 ? Math.ceil(memory / 1e6) + " MB" : (memory / 1e9).toFixed(1) + " GB";
-    return infosets.toLocaleString("en") + " decisions of hands, " + size + " of memory; about " + seconds(Math.max(1, AS_A_RULE * each)) +
+    return infosets.toLocaleString("en") + " decisions with a hand each, " + size + " of memory; about " + seconds(Math.max(1, AS_A_RULE * each)) +
       " for " + AS_A_RULE + " iterations, as it takes as a rule.";
   }
   function drawState() {
@@ -258,10 +260,11 @@ const Typed = (() => {
     byId("spot-stop").hidden = byId("spot-progress").hidden = !running;
     byId("spot-open").hidden = !state || state.of === null;
     if (state && state.of !== null && state.of !== tree) { tree = state.of; actionsToLock(); }
-    byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].join(" ") : "";
+    byId("spot-plan").textContent = state ? [...state.said, ...(state.plan ? [plan()] : [])].map(sentence).join(" ") : "";
     if (!state) { byId("spot-state").textContent = ""; return; }
     if (state.problem) { problem(state.problem); byId("spot-state").textContent = ""; return; }
-    const far = last ? ": can be beaten by " + percent(last[1], 2) + " of the pot after " + last[0] + " iterations" : "";
+    const far = last ? ": can be beaten by " + percent(last[1], 2) + " of the pot after " + last[0] + " iterations"
+      : running && state.seconds > COMPILED ? ": the first time, the program has to be compiled" : "";
     byId("spot-state").textContent = (running ? (state.stopping ? "Stopping" : state.plan ? "Solving" : "Building the tree") + ", " +
       state.seconds.toFixed(0) + " s" : (state.stopped ? "Stopped after " : "Solved in ") + state.seconds.toFixed(0) + " s") + far + ".";
     if (last) byId("spot-progress").value = Math.min(1, Math.log(state.curve[0][1] / last[1]) / Math.log(state.curve[0][1] / state.to) || 0);

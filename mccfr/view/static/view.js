@@ -132,6 +132,7 @@ const View = (() => {
         cards = firstCards();
         spot = await ask("/api/spot", { line: "", board: "" });
         draw();
+        complete({ line: "", board: "" }, number);
       }
       problem(toldOf(error));
     }
@@ -242,7 +243,7 @@ const View = (() => {
     box.replaceChildren();
     const suits = [...new Set(game.deck.map((name) => name.slice(1)))].sort().reverse();
     const ranks = [...new Set(game.deck.map((name) => name[0]))].reverse();
-    box.style.gridTemplateColumns = "repeat(" + ranks.length + ", auto)";
+    box.style.gridTemplateColumns = "repeat(" + ranks.length + ", minmax(0, 40px))";
     for (const suit of suits) {
       for (const rank of ranks) {
         const name = rank + suit;
@@ -420,7 +421,7 @@ const View = (() => {
     return game.grid.label.map((_, cell) => {
       if (!classes.combos[cell]) return null;
       const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
-      const told = "reach " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
+      const told = "weight " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
       if (shown === "difference") {
         const apart = difference(classes.probabilities[cell], compared().classes.probabilities[cell]);
         return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
@@ -439,8 +440,7 @@ const View = (() => {
     byId("legend").textContent = shown === "difference"
       ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
         "as wide as its hands come here, of those that come here most."
-      : "A cell is filled as far as its hands come here, of those that come here most" +
-        (shown === "strategy" ? "; widths are what they do." : ".");
+      : "Height: how much of a class is left, beside the class with the most" + (shown === "strategy" ? "; widths: what it does." : ".");
     byId("name-here").hidden = byId("panel-beside").hidden = !two;
     byId("name-here").textContent = game.strategies[0];
     const drawn = (id, from) => Strategy.drawGrid(byId(id), game.grid.columns, game.grid.label,
@@ -477,6 +477,9 @@ const View = (() => {
     const kind = !worth ? "" : worth.why ? worth.why : worth.exact ? "Values are exact by this strategy."
       : worth.of === null ? "Values are an estimate over " + worth.boards + " of " + SLOW_BOARDS + " boards."
         : worth.boards + " of " + worth.of + " boards …";
+    const done = worth && !worth.why && !worth.exact ? worth.boards / (worth.of || SLOW_BOARDS) : 1;
+    byId("value-progress").value = done;
+    byId("value-progress").hidden = done >= 1;
     box.textContent = kind + (worth && !worth.why ? " EV: what is won from here on, in " + game.unit + "." : "");
     box.hidden = !kind;
   }
@@ -508,10 +511,10 @@ const View = (() => {
         value: (place) => told.hands.probabilities[place][action] })));
     }
     found.push(figure("share", per("shares"), (share_) => percent(share_, 2)));
-    if (!acts || !pair) found.push(figure("reach", per("reach")));
+    if (!acts || !pair) found.push(figure("weight", per("reach")));
     const chips = (won) => won === null ? "–" : big(won);
     found.push(figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null),
-      figure("EV", (place) => worth && worth.hands ? worth.hands[player][place] : null, chips));
+      figure("EV", (place) => worth && worth.hands ? average(place, worth.hands[player]) : null, chips));
     if (acts && pair && pair.values) found.push(figure("EV solved", (place) => evSolved(pair, place), chips));
     return found;
   }
@@ -595,7 +598,14 @@ const View = (() => {
   /* EV of an action of a strategy with a hand, in chips; null where it is not known. */
   function evOf(from, place, action) {
     const values = from === spot ? worth && worth.actions : from.values;
-    return values ? values[place][action] : null;
+    return values ? average(place, values, action) : null;
+  }
+  /* Mean of values over the hands that a row of the list stands for; null where there is none. */
+  function average(place, values, action) {
+    if (!merged()) return action === undefined ? values[place] : values[place][action];
+    const { cells } = spot.hands;
+    const known = values.map((one) => action === undefined ? one : one[action]).filter((one, hand) => cells[hand] === cells[place] && one !== null);
+    return known.length ? known.reduce((sum, one) => sum + one) / known.length : null;
   }
   function toldAction(from, place, action) {
     const ev = evOf(from, place, action);
