@@ -26,7 +26,7 @@ _log_option = click.option(
     "--log",
     type=path_type,
     metavar="FILE",
-    help="The hands in the ACPC form; FILE.phhs: as hand histories.",
+    help="The hands in the ACPC form; FILE.phhs: PHH; FILE.stars.txt: PokerStars' text.",
 )
 _resolve_option = click.option(
     "--resolve",
@@ -149,7 +149,9 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
 @manner_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
 @click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
-@click.option("--phhs", type=path_type, metavar="FILE", help="The hands at the end, as poker hand histories.")
+@click.option(
+    "--phhs", type=path_type, metavar="FILE", help="The hands at the end, PHH; FILE.stars.txt: PokerStars' text."
+)
 @json_option
 def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
@@ -205,7 +207,12 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 @manner_options
 @_resolve_option
 @click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
-@click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+)
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
     """Play hands against a policy or a run, here in the terminal; ? helps, q stops.
 

@@ -26,7 +26,12 @@ from mccfr.cli.progress import reporter
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
 @click.option("--budget", type=Duration(), help="As many hands as this time allows, instead of a number: 90s, 3m.")
 @click.option("--keep", type=path_type, help="File for finished pairs: after a stop, the same command goes on.")
-@click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+)
 @code_option
 @manner_options
 @other_manner_options

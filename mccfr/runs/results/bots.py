@@ -13,7 +13,7 @@ from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.acpc import acpc_rules, told_game
 from mccfr.play.acpc_bot import play_acpc
-from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, write_log_hands
+from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
 from mccfr.play.dealer import (
     Clock,
@@ -30,7 +30,8 @@ from mccfr.play.dealer import (
 )
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
-from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.play.hand_files.written import PHHS, STARS, is_hands, write_hands
+from mccfr.play.hands import Hand
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.slumbot import SlumbotSession, check_game, http_post
@@ -39,7 +40,6 @@ from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_playe
 from storage.outputs import check_output
 
 Say = Callable[[str], None]
-PHHS = ".phhs"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Diary:
         what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
-        if log is not None and log.suffix == PHHS:
+        if log is not None and log.name.endswith((PHHS, STARS)):
             check_output(log, is_hands)
         elif log is not None:
             self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
@@ -141,7 +141,7 @@ class _Diary:
         if self._log is not None:
             self._log.close()
         elif self._path is not None and self.hands:
-            write_log_hands(self._path, self.hands, self._game)
+            write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
         """What was won, for `--json`."""
@@ -336,5 +336,5 @@ def run_dealer(
         if book is not None:
             book.close()
     if phhs is not None:
-        write_log_hands(phhs, hands, plan.game)
+        write_hands(phhs, [hand.hand() for hand in hands], plan.game)
     return found, _record(plan.names, found, plan.game)

@@ -9,7 +9,8 @@ from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
 from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.units import Effort
-from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.play.hand_files.written import is_hands, write_hands
+from mccfr.play.hands import Hand
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
