@@ -2,13 +2,12 @@
 
 Shows:
 
-* What a decision cost is exact from the turn on, against all rivers one by one, and estimated before it with no lean:
-  the best of noise would have one (test_costs_from_the_turn_on_are_those_of_all_rivers,
-  test_estimates_do_not_lean_towards_a_cost, test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
+* What a decision cost is exact from the turn on, against all rivers one by one, and estimated without a lean before
+  (test_costs_from_the_turn_on_are_those_of_all_rivers, test_estimates_do_not_lean_towards_a_cost,
+  test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
 * A bet that the tree has not costs what it is taken for, each by its probability
   (test_another_bet_costs_what_it_is_taken_for)
-* A review passes over what it cannot read, adds up by player, street, position and pot, and goes on where it was
-  stopped (test_a_review_adds_up_and_goes_on)
+* A review adds up, and goes on where it was stopped (test_a_review_adds_up_and_goes_on)
 """
 
 import json

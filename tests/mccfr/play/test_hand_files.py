@@ -2,8 +2,7 @@
 
 Shows:
 
-* Hands of a match come back from ACPC logs, PHH, Slumbot's JSON and PokerStars' text as they were played, with what
-  was won; a hand that is damaged, of other stakes or of six players is told in a sentence, and the next is read
+* Hands come back from every form as they were played; one that is damaged or of six players stops no other
   (test_hands_come_back_from_every_form, test_a_hand_that_cannot_be_read_stops_no_other)
 """
 
