@@ -95,7 +95,7 @@ def match(
                                      less probability
     against_purify, against_threshold  the same of B
     workers                          processes that share the hands
-    log                              a `.phhs` file for the hands, no-limit hold'em only
+    log                              a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
 
     Raises `ValueError` of one sentence where names are none, games differ, both are programs, or hands are too few.
     """

@@ -16,6 +16,7 @@ from mccfr.cli import (
     inspect,
     matches,
     play,
+    review,
     runs,
     spot,
     status,
@@ -34,7 +35,7 @@ click.rich_click.COMMAND_GROUPS = {
             "name": "Results",
             "commands": ["evaluate", "exploit", "export", "query", "view", "report", "compare", "tensorboard"],
         },
-        {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer"]},
+        {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer", "review"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
 }
@@ -57,7 +58,7 @@ def cli() -> None:
     """
 
 
-_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, view, upi, experiments, abstraction
+_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, review, view, upi, experiments, abstraction
 for command in [each for room in _ROOMS for each in room.COMMANDS]:
     cli.add_command(command)
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import Count, Duration, code_option, json_option, manner_options, path_type, print_json
+from mccfr.cli.options import (
+    Count,
+    Duration,
+    code_option,
+    declare_options,
+    json_option,
+    manner_options,
+    path_type,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from mccfr.runs.results.players import Manner
@@ -26,7 +35,7 @@ _log_option = click.option(
     "--log",
     type=path_type,
     metavar="FILE",
-    help="The hands in the ACPC form; FILE.phhs: as hand histories.",
+    help="The hands in the ACPC form; FILE.phhs: PHH; FILE.stars.txt: PokerStars' text.",
 )
 _resolve_option = click.option(
     "--resolve",
@@ -63,6 +72,7 @@ def bot() -> None:
     "--patience", type=Duration(), default="60s", show_default=True, help="So long it tries to connect, also again."
 )
 @_silence_option
+@declare_options
 @json_option
 def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> None:
     """Play a match at a server that speaks the ACPC protocol 2.0.0, until it hangs up.
@@ -71,18 +81,23 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 
     Example: mccfr bot acpc hunl-quick-policy localhost 20000
     """
-    from mccfr.runs.results.bots import guest, record_text, run_acpc_bot
+    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_acpc_bot
+    from mccfr.runs.results.declared import declare_of
 
-    player = guest(policy, _manner(options), options["seed"])
-    record = run_acpc_bot(
-        player,
-        host,
-        port,
-        log=options["log"],
-        patience=options["patience"],
-        silence=options["silence"],
-        say=_say,
-    )
+    said = declare_of(options["declare"], options["expect"], options["seed"])
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
+    with declared_bot(said, player, {"command": "bot acpc", "host": host, "port": port}) as record:
+        record.update(
+            run_acpc_bot(
+                player,
+                host,
+                port,
+                log=options["log"],
+                patience=options["patience"],
+                silence=options["silence"],
+                say=_say,
+            )
+        )
     print_json(record) if as_json else click.echo(record_text(record))
 
 
@@ -97,24 +112,27 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 @_seed_option
 @_log_option
 @_silence_option
+@declare_options
 @json_option
 def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, **options: Any) -> None:
     """Play hands at a server with Slumbot's interface: stacks of 20,000, blinds 50/100.
 
     Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
     """
-    from mccfr.runs.results.bots import guest, record_text, run_slumbot
+    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_slumbot
+    from mccfr.runs.results.declared import declare_of
 
+    said = declare_of(options["declare"], options["expect"], options["seed"])
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
-    player = guest(policy, _manner(options), options["seed"])
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
             _say(f"{done:,} of {hands:,} hands")
 
-    record = run_slumbot(
-        player, url, hands, log=options["log"], silence=options["silence"], login=login, progress=progress
-    )
+    how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": progress}
+    with declared_bot(said, player, {"command": "bot slumbot", "url": url, "hands": hands}) as record:
+        record.update(run_slumbot(player, url, hands, **how))
     print_json(record) if as_json else click.echo(record_text(record))
 
 
@@ -149,7 +167,9 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
 @manner_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
 @click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
-@click.option("--phhs", type=path_type, metavar="FILE", help="The hands at the end, as poker hand histories.")
+@click.option(
+    "--phhs", type=path_type, metavar="FILE", help="The hands at the end, PHH; FILE.stars.txt: PokerStars' text."
+)
 @json_option
 def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
@@ -205,7 +225,12 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 @manner_options
 @_resolve_option
 @click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
-@click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+)
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
     """Play hands against a policy or a run, here in the terminal; ? helps, q stops.
 

@@ -9,6 +9,7 @@ from mccfr.cli.options import (
     Count,
     Duration,
     code_option,
+    declare_options,
     json_option,
     manner_options,
     other_manner_options,
@@ -26,10 +27,16 @@ from mccfr.cli.progress import reporter
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
 @click.option("--budget", type=Duration(), help="As many hands as this time allows, instead of a number: 90s, 3m.")
 @click.option("--keep", type=path_type, help="File for finished pairs: after a stop, the same command goes on.")
-@click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+)
 @code_option
 @manner_options
 @other_manner_options
+@declare_options
 @json_option
 def match(
     a: str,
@@ -41,6 +48,8 @@ def match(
     keep: Path | None,
     log: Path | None,
     as_json: bool,
+    declare: Path | None,
+    expect: str | None,
     **manner: Any,
 ) -> None:
     """Play A against B and tell what A wins a hand, with a 95 % interval.
@@ -54,6 +63,7 @@ def match(
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """
     from mccfr.evaluation.units import Effort
+    from mccfr.runs.results.declared import declare_of
     from mccfr.runs.results.matches import match_text, play_match
     from mccfr.runs.results.players import Manner
 
@@ -62,8 +72,9 @@ def match(
         Manner(manner["purify"], manner["threshold"]),
         Manner(manner["against_purify"], manner["against_threshold"]),
     )
+    said = declare_of(declare, expect, seed)
     with reporter() as report:
-        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report)
+        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report, declare=said)
     if as_json:
         print_json(record)
         return

@@ -178,6 +178,16 @@ def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Cal
     return command
 
 
+def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--declare and --expect: what is to be shown, said before."""
+    for option in (
+        click.option("--expect", metavar="TEXT", help="By --declare: aivat low > -50."),
+        click.option("--declare", type=path_type, metavar="FILE", help="Where --expect is written before."),
+    ):
+        command = option(command)
+    return command
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--nodes, --iterations, --time, --workers: they override the config for this session."""
     for option in (

@@ -11,6 +11,7 @@ from mccfr.cli.options import (
     MethodName,
     abstraction_option,
     code_option,
+    declare_options,
     json_option,
     manner_options,
     path_type,
@@ -50,6 +51,7 @@ from storage.space import bytes_text
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
+@declare_options
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
@@ -62,6 +64,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
+    from mccfr.runs.results.declared import declare_of, declared_text
     from mccfr.runs.results.evaluating import evaluate_target
     from mccfr.runs.results.targets import Reference
 
@@ -81,12 +84,13 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             ),
             strategy=options["strategy"],
             reporter=report,
+            declare=declare_of(options["declare"], options["expect"], options["seed"]),
             **taken_by_methods(options),
         )
     if as_json:
         print_json(record)
         return
-    click.echo(evaluation_text(record))
+    click.echo(evaluation_text(record) + declared_text(record))
     best = record["best_response_chips"]
     if best is not None:
         who = "a best response" if record["bound"] == "exact" else "the responder"

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
 _TRIED_SECONDS = 3.0
 Progress = Callable[[int, int], None]
+Found = TypeVar("Found")
 
 
 class StoppedError(RuntimeError):
@@ -104,7 +105,7 @@ def play_units(
                 found[unit], done = numbers, done + 1
         left = [unit for unit in range(count) if unit not in kept.units]
         try:
-            for unit, numbers in _played(units, left, effort.workers, kept):
+            for unit, numbers in shared(units.play, left, effort.workers, kept.leave):
                 found[unit], done = numbers, done + 1
                 kept.write(unit, numbers)
                 if progress is not None:
@@ -139,20 +140,24 @@ def units_in(
     return count if most is None else min(count, most)
 
 
-def _played(
-    units: Units, left: list[int], workers: int, kept: "_Kept"
-) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-    """Play what is left, in this process or in `workers` others."""
+def shared(
+    play: Callable[[int], Found], left: list[int], workers: int, leave: Callable[[], None] = lambda: None
+) -> Iterator[tuple[int, Found]]:
+    """(unit, `play(unit)`) of what is left, in this process or in `workers` others, as they come.
+
+    `leave` is called in each of the others at its beginning, to have no part in what this one holds.  Raises
+    `RuntimeError` where one dies.
+    """
     alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     if not alone:  # kernels are compiled here, once, and not in every worker
-        yield left[0], units.play(left[0])
+        yield left[0], play(left[0])
         left = left[1:]
-    with nullcontext() if alone else _pool(units, workers, kept) as pool:
+    with nullcontext() if alone else _pool(play, workers, leave) as pool:
         if pool is None:
             for unit in left:
-                yield unit, units.play(unit)
+                yield unit, play(unit)
             return
-        waiting: dict[futures.Future[npt.NDArray[np.float64]], int] = {}
+        waiting: dict[futures.Future[Any], int] = {}
         following = iter(left)
         while True:
             for unit in following:
@@ -169,18 +174,18 @@ def _played(
                     raise RuntimeError("a worker process died, killed from outside or out of memory") from None
 
 
-_OWN: list[Units] = []
-"""In a worker: what it plays units of."""
+_OWN: list[Callable[[int], Any]] = []
+"""In a worker: what plays units."""
 
 
-def _play(unit: int) -> npt.NDArray[np.float64]:
-    return _OWN[0].play(unit)
+def _play(unit: int) -> Any:
+    return _OWN[0](unit)
 
 
-def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
+def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
     """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
-    _OWN[:] = [units]
-    kept.leave()
+    _OWN[:] = [play]
+    leave()
     # A terminal and a scheduler signal all processes, and the first one decides.  A worker that died of it would take
     # the lock of the queue with it, for which the others wait.  The pool ends its own by SIGTERM where one is lost.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -197,10 +202,12 @@ def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
 
 
 @contextmanager
-def _pool(units: Units, workers: int, kept: "_Kept") -> "Iterator[futures.ProcessPoolExecutor]":
+def _pool(
+    play: Callable[[int], Any], workers: int, leave: Callable[[], None]
+) -> "Iterator[futures.ProcessPoolExecutor]":
     """Workers that share this process's memory as it is now: strategies are not copied or read again."""
     context = multiprocessing.get_context("fork")
-    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid(), kept))
+    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
     try:
         yield pool
     finally:

@@ -1,6 +1,7 @@
 """Playing: policies and programs at the table, and hands as text that other programs read."""
 
-from mccfr.play.hands import Hand, write_hands
+from mccfr.play.hand_files.written import write_hands
+from mccfr.play.hands import Hand
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.seat import PolicySpec, Seat
 

@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.play.acpc import TableError, cards_text, played, read_cards, shown, won_chips
-from mccfr.play.hands import Hand, write_hands
+from mccfr.play.hands import Hand
 from storage import durable
 from storage.outputs import begins_with, check_output
 
@@ -206,8 +205,3 @@ def _difference(line: str, what: Mapping[str, Any]) -> str:
         return "is no log of a match that was begun here"
     key = next((key for key in {**found, **what} if found.get(key) != json.loads(json.dumps(what.get(key)))), "")
     return f"is of another match: {key} is {found.get(key)!r} there and {what.get(key)!r} here"
-
-
-def write_log_hands(path: Path, hands: Sequence[LoggedHand], game: HoldemGame) -> None:
-    """Write hands as a `.phhs` file; raises as `phh`."""
-    write_hands(path, [hand.hand() for hand in hands], game)

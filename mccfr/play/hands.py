@@ -6,22 +6,14 @@ The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-
-import tomli_w
 
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState
 from mccfr.games.real_rules import real_rules
 from mccfr.games.translation import actions_of, apply_action
-from storage import durable
-from storage.outputs import begins_with, output
 
 _STREET_CARDS = (0, 3, 4, 5)
-_HEAD = b"# mccfr hands\n"
-is_hands = begins_with(_HEAD)
-"""Whether a file is one of hands that was written here, which may be replaced."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +74,3 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
         "actions": actions,
         **named,
     }
-
-
-def write_hands(path: Path, hands: Sequence[Hand], game: HoldemGame) -> None:
-    """Write hands as a `.phhs` file, numbered from 1, in the place of an earlier one, in one step.
-
-    Raises as `phh`, and `FileExistsError` where something else than an earlier file of hands is at `path`.
-    """
-    document = {str(number): phh(hand, game) for number, hand in enumerate(hands, 1)}
-    with output(path, is_hands) as temporary:
-        durable.write_file(temporary, [_HEAD, tomli_w.dumps(document).encode()])

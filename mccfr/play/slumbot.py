@@ -77,6 +77,32 @@ def _body(where: str, status: int, data: bytes) -> Any:
     return found
 
 
+def read_betting(rules: BettingRules, text: Any, where: str) -> Played:
+    """The betting of an action string, where an all-in may end with `/` or without; `TableError`, from `where` on."""
+    if not isinstance(text, str) or len(text) > _MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
+        raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
+    state: BettingState | int = rules.start()
+    actions, written = list[str](), ""
+    for token in _TOKEN.findall(text):
+        if token == "/":
+            written += token
+            continue
+        if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
+            raise TableError(f"{where}: {token} cannot be in the action {shown(text)}")
+        bet = token[0] == "b"
+        action = f"r{amount_text(state.put_in_before + float(token[1:]))}" if bet else token.replace("k", "c")
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError as error:
+            raise TableError(f"{where}: the action {shown(text)}: {error}") from None
+        actions.append(action)
+        written += action
+    game = followed(rules, actions)
+    if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
+        raise TableError(f"{where}: the streets of the action {shown(text)} do not end where they should")
+    return game
+
+
 class SlumbotSession:
     """Plays hand after hand for a player."""
 
@@ -95,14 +121,14 @@ class SlumbotSession:
         where = f"hand {number}"
         answer = self._asked("new_hand", {})
         position = answer.get("client_pos")
-        hand = "".join(_cards(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
+        hand = "".join(card_list(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
         if position not in (0, 1) or isinstance(position, bool):
             raise TableError(f"{where}: client_pos is {shown(repr(position))}, neither 0 nor 1")
         read_cards(f"{hand}|")
         self._player.deal(position, hand, number)
         while True:
-            game = self._read(answer.get("action"), where)
-            cards = _cards(answer.get("board", []), (0, 3, 4, 5), f"{where}, board")
+            game = read_betting(self._rules, answer.get("action"), where)
+            cards = card_list(answer.get("board", []), (0, 3, 4, 5), f"{where}, board")
             board = tuple("".join(cards[first:stop]) for first, stop in ((0, 3), (3, 4), (4, 5)) if len(cards) > first)
             street = game.text.rstrip("/").count("/") if isinstance(game.state, int) else game.state.street
             if len(board) < street or (len(board) > street and not isinstance(game.state, int)):
@@ -130,36 +156,11 @@ class SlumbotSession:
             self._token = token
         return answer
 
-    def _read(self, text: Any, where: str) -> Played:
-        """The betting of an action string, in which an all-in may end with `/` or without."""
-        if not isinstance(text, str) or len(text) > _MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
-            raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
-        state: BettingState | int = self._rules.start()
-        actions, written = list[str](), ""
-        for token in _TOKEN.findall(text):
-            if token == "/":
-                written += token
-                continue
-            if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
-                raise TableError(f"{where}: {token} cannot be in the action {shown(text)}")
-            bet = token[0] == "b"
-            action = f"r{amount_text(state.put_in_before + float(token[1:]))}" if bet else token.replace("k", "c")
-            try:
-                state = apply_action(self._rules, state, action)
-            except ValueError as error:
-                raise TableError(f"{where}: the action {shown(text)}: {error}") from None
-            actions.append(action)
-            written += action
-        game = followed(self._rules, actions)
-        if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
-            raise TableError(f"{where}: the streets of the action {shown(text)} do not end where they should")
-        return game
-
     def _ended(self, answer: Mapping[str, Any], hand: FinishedHand, game: Played) -> FinishedHand:
         """The hand with what the server shows and says of its end."""
         other = answer.get("bot_hole_cards")
         if other:
-            theirs = "".join(_cards(other, (2,), f"hand {hand.number}, bot_hole_cards"))
+            theirs = "".join(card_list(other, (2,), f"hand {hand.number}, bot_hole_cards"))
             holes = (hand.holes[0] or theirs, hand.holes[1] or theirs)
             read_cards("/".join(["|".join(holes), *hand.board]))
             hand = hand._replace(holes=holes)
@@ -190,8 +191,8 @@ def _said(state: BettingState, action: str) -> str:
     return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
 
 
-def _cards(given: Any, counts: Sequence[int], where: str) -> list[str]:
-    """A list of so many cards."""
+def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
+    """A server's list of so many cards; `TableError`, from `where` on."""
     fine = isinstance(given, list) and len(given) in counts
     if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
         raise TableError(f"{where} is {shown(repr(given))}, and not {' or '.join(map(str, counts))} cards")

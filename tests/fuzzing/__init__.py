@@ -28,6 +28,7 @@ FORMATS = {
     "policy": "fuzzing.files:POLICY",
     "networks": "fuzzing.files:NETWORKS",
     "match-log": "fuzzing.files:MATCH_LOG",
+    "hands": "fuzzing.hands:HANDS",
     "view": "fuzzing.wires:VIEW",
     "bot": "fuzzing.wires:BOT",
     "dealer": "fuzzing.wires:DEALER",

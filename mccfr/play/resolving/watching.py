@@ -118,7 +118,7 @@ class Watcher:
             found[labels.index("c")] = 1
             return found
         for number, played in enumerate(self._seat.played(reading.node, buckets).T):
-            found[_nearest(labels, betting.real_action(reading.node, number, state))] += played
+            found[nearest_action(labels, betting.real_action(reading.node, number, state))] += played
         return found
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
@@ -136,7 +136,7 @@ class Watcher:
             if here.player == self.position:
                 choices = seen.choices(here, tuple(cards.board_cards[street][board].tolist()))
                 labels = [tree.label[child] for child in children]
-                nearest = {action: _nearest(labels, action) for action in choices}
+                nearest = {action: nearest_action(labels, action) for action in choices}
                 rows = _rows(choices, nearest, len(children))
                 bucket, slot = cards.bucket[street][self.position, board], int(tree.arrays.slot[node])
                 live = bucket != NO_BUCKET
@@ -171,7 +171,7 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
     return np.where(total > 0, rows / np.where(total > 0, total, 1), 1 / count)
 
 
-def _nearest(labels: Sequence[str], action: str) -> int:
+def nearest_action(labels: Sequence[str], action: str) -> int:
     """Number of an action among those of a decision, or of the one nearest to its amount."""
     if action in labels:
         return labels.index(action)

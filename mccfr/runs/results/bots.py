@@ -1,6 +1,6 @@
 """Players at servers, and the dealer of matches: what `mccfr bot`, `mccfr dealer` and `mccfr play` do."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.acpc import acpc_rules, told_game
 from mccfr.play.acpc_bot import play_acpc
-from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, write_log_hands
+from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
 from mccfr.play.dealer import (
     Clock,
@@ -30,36 +30,47 @@ from mccfr.play.dealer import (
 )
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
-from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.play.hand_files.written import PHHS, STARS, is_hands, write_hands
+from mccfr.play.hands import Hand
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.slumbot import SlumbotSession, check_game, http_post
 from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
+from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
 from storage.outputs import check_output
 
 Say = Callable[[str], None]
-PHHS = ".phhs"
 
 
 @dataclass(frozen=True)
 class Guest:
     """A player of hold'em for tables of others.
 
-    game   its stacks and blinds
-    rules  the same, as the protocol plays it
+    game         its stacks and blinds
+    rules        the same, as the protocol plays it
+    fingerprint  of what it plays, where something is declared of it
     """
 
     name: str
     player: Player
     game: HoldemGame
     rules: BettingRules
+    fingerprint: str = ""
 
 
-def guest(name: str, manner: Manner = AS_WRITTEN, seed: int = 0, game: HoldemGame | None = None) -> Guest:
+def guest(
+    name: str,
+    manner: Manner = AS_WRITTEN,
+    seed: int = 0,
+    game: HoldemGame | None = None,
+    *,
+    declare: bool = False,
+) -> Guest:
     """The policy, run or program of a name as a player of no-limit hold'em.
 
-    game  that is played; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    game     that is played; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    declare  whether its fingerprint is taken, which reads it whole
 
     Raises `ValueError` where the policy is for another game, and as `open_player`.
     """
@@ -75,7 +86,8 @@ def guest(name: str, manner: Manner = AS_WRITTEN, seed: int = 0, game: HoldemGam
         if game is not None and _stakes(game) != _stakes(own):
             raise ValueError(f"{name} is for {told_game(own)}, and the table has {told_game(game)}")
         game = own
-    return Guest(name, spec.player(betting, seed=seed), game, acpc_rules(game, name))
+    hashed = opened.contender.fingerprint() if declare else ""
+    return Guest(name, spec.player(betting, seed=seed), game, acpc_rules(game, name), hashed)
 
 
 def _stakes(game: HoldemGame) -> tuple[float, ...]:
@@ -98,7 +110,7 @@ class _Diary:
         what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
-        if log is not None and log.suffix == PHHS:
+        if log is not None and log.name.endswith((PHHS, STARS)):
             check_output(log, is_hands)
         elif log is not None:
             self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
@@ -141,7 +153,7 @@ class _Diary:
         if self._log is not None:
             self._log.close()
         elif self._path is not None and self.hands:
-            write_log_hands(self._path, self.hands, self._game)
+            write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
         """What was won, for `--json`."""
@@ -174,7 +186,27 @@ def record_text(record: dict[str, Any]) -> str:
     if record["mean_mbb"] is None:
         return text
     low, high = record["ci95_mbb"]
-    return f"{text}, {record['mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})"
+    return f"{text}, {record['mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})" + declared_text(record)
+
+
+@contextmanager
+def declared_bot(declare: Declare | None, player: Guest, what: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A dictionary for what a bot wins, which gets the verdict on what was declared before its first hand.
+
+    Raises as `Declaration`.
+    """
+    record = dict[str, Any]()
+    if declare is None:
+        yield record
+        return
+    said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, ("chips",))
+    player.player.reseed(said.seed)
+    with said.told():
+        yield record
+        if record["mean_mbb"] is None:
+            raise ValueError("too few hands were played for what was declared")
+    ends = record["ci95_mbb"]
+    record |= said.judged({"chips": (record["mean_mbb"], None if ends is None else (ends[0], ends[1]))})
 
 
 def run_acpc_bot(
@@ -336,5 +368,5 @@ def run_dealer(
         if book is not None:
             book.close()
     if phhs is not None:
-        write_log_hands(phhs, hands, plan.game)
+        write_hands(phhs, [hand.hand() for hand in hands], plan.game)
     return found, _record(plan.names, found, plan.game)

@@ -1,8 +1,11 @@
 """One evaluation of a run's checkpoint, a policy or something open, as a record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
@@ -13,6 +16,7 @@ from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
+from mccfr.runs.results.declared import Declaration, Declare
 from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_target
 
 UNIFORM_PLAY = Reference(Path(UNIFORM))
@@ -29,6 +33,7 @@ def evaluate_target(
     against: Reference = UNIFORM_PLAY,
     strategy: str | None = None,
     reporter: Reporter | None = None,
+    declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """The evaluation record of a run's checkpoint or of a policy.
@@ -38,6 +43,7 @@ def evaluate_target(
     against   head-to-head: the other strategy
     strategy  one of PLAIN_STRATEGIES, which is measured instead in the same game; the record names it
     reporter  told of phases
+    declare   what is declared before, in place of a seed
     options   of the method (`mccfr.evaluation.methods.measure`)
 
     Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, an
@@ -58,7 +64,7 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        return evaluate_found(found, method, given, reporter=phases, **options) | chosen
+        return evaluate_found(found, method, given, reporter=phases, declare=declare, **options) | chosen
 
 
 def evaluate_found(
@@ -67,6 +73,7 @@ def evaluate_found(
     against: Callable[[], tuple[Profile, str]] | None = None,
     *,
     reporter: Reporter | None = None,
+    declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """The evaluation record of something open.
@@ -84,10 +91,39 @@ def evaluate_found(
             found.game, against is not None, {name for name, value in options.items() if value is not None}
         )
     other, name = _opponent_of(found, check_method(found.game, method), against)
+    given = {key: value for key, value in options.items() if value is not None}
+    said = None if declare is None else _declared(declare, method, (side, other), name, given)
+    if said is not None:
+        reporter.message(f"declared {said.digest}")
+        options["seed"] = said.seed
     reporter.phase(EVALUATING)
-    with naming_steps(reporter):
+    with naming_steps(reporter), nullcontext() if said is None else said.told():
         record = measure(method, side, other, name, **options) | found.counts
+    if said is not None:
+        record |= said.judged(_figures(record, found.game.big_blind_chips))
     return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
+
+
+def _declared(
+    declare: Declare, method: str, sides: Sequence[Profile | None], name: str | None, options: Mapping[str, Any]
+) -> Declaration:
+    """What is declared of an evaluation: the strategies, by their hashes, and all options but where and how fast."""
+    if "seed" in options or any(key.startswith("budget") for key in options):
+        raise ValueError("what is declared draws by the declaration, and says how much: leave --seed and --budget out")
+    what = {key: str(value) for key, value in options.items() if key not in ("keep", "workers", "threads")}
+    hashes = [None if side is None else side.fingerprint() for side in sides]
+    declared = {"command": "evaluate", "method": method, "strategies": hashes, "against": name, "options": what}
+    return Declaration(declare, declared, ("exploitability", "value"), "mbb/g; chips of games without a big blind")
+
+
+def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, Any]:
+    """What may be expected of a record, in mbb/g where there is a big blind."""
+    scale = 1000 / big_blind if big_blind else 1.0
+    found = {key: record.get(f"{key}_chips") for key in ("exploitability", "value")}
+    ends = record.get("ci95_chips")
+    one = np.array(ends, np.float64).ravel() if ends is not None else np.zeros(0)
+    interval = (float(one[0]) * scale, float(one[-1]) * scale) if len(one) == 2 else None
+    return {key: (value * scale, interval) for key, value in found.items() if isinstance(value, int | float)}
 
 
 def _decided(game: Game, opposed: bool, given: set[str]) -> str:

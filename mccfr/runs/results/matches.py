@@ -9,9 +9,11 @@ from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
 from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.units import Effort
-from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.play.hand_files.written import is_hands, write_hands
+from mccfr.play.hands import Hand
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
 from storage.outputs import check_output
 
@@ -27,12 +29,14 @@ def play_match(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     log: Path | None = None,
     reporter: Reporter | None = None,
+    declare: Declare | None = None,
 ) -> dict[str, Any]:
     """What `mccfr match --json` says of a match.
 
     names    policies, runs or programs; the first one's winnings are told
     manners  how those that are policies or runs are played
     log      file for the hands as they were played, no-limit hold'em only
+    declare  what is declared before, in place of a seed
 
     Raises `ValueError` for a name of none of these, two programs, games that are not the same, too few hands.
     """
@@ -41,7 +45,17 @@ def play_match(
         for name, manner in zip(names, manners, strict=True):
             phases.phase(f"reading {name}")
             found.append(open_player(name, manner))
-        return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
+        if declare is None:
+            return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
+        if effort.seconds is not None:
+            raise ValueError("what is declared says how much is played: leave --budget out, and give --hands")
+        players = [one.contender.fingerprint() for one in found]
+        what = {"command": "match", "names": list(names), "players": players, "hands": hands}
+        declaration = Declaration(declare, what, ("chips", "allin", "aivat"))
+        phases.message(f"declared {declaration.digest}")
+        with declaration.told():
+            record = play_opened(found, hands, declaration.seed, effort=effort, log=log, reporter=phases)
+        return record | declaration.judged({key or "chips": _told(record, key) for key in ("", "allin", "aivat")})
 
 
 def play_opened(
@@ -77,6 +91,14 @@ def play_opened(
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
+def _told(record: Mapping[str, Any], title: str) -> tuple[float, tuple[float, float]]:
+    """A figure of a record, in thousandths of a big blind, or in chips where there is none."""
+    key = f"{title}_" if title else ""
+    unit = "chips" if record[f"{key}mean_mbb"] is None else "mbb"
+    low, high = record[f"{key}ci95_{unit}"]
+    return record[f"{key}mean_{unit}"], (low, high)
+
+
 def _figure_fields(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]:
     scale = None if not big_blind else 1000 / big_blind
     return {
@@ -92,7 +114,7 @@ def match_text(record: Mapping[str, Any]) -> str:
     found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
     for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
         found.append(f"{title:22} {_figure(record, key)}")
-    return "\n".join(found)
+    return "\n".join(found) + declared_text(record)
 
 
 def _figure(record: Mapping[str, Any], key: str) -> str:

@@ -34,7 +34,8 @@ from mccfr.evaluation.units import Effort
 from mccfr.games.betting import raise_bounds
 from mccfr.games.catalogue import build_game
 from mccfr.games.translation import actions_of
-from mccfr.play.hands import Hand, write_hands
+from mccfr.play.hand_files.written import write_hands
+from mccfr.play.hands import Hand
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS, ProgramSpec, program_named
 from mccfr.play.ranges import SeenRange

@@ -22,9 +22,10 @@ from random_policy import policy
 from refusals import refused
 
 from mccfr.play.acpc import MOST_BYTES, TableError, followed, played, read_state, won_chips
-from mccfr.play.acpc_log import LoggedHand, MatchLog, read_hand, write_log_hands
+from mccfr.play.acpc_log import LoggedHand, MatchLog, read_hand
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import LocalSeat, replay_of, score, score_text
+from mccfr.play.hand_files.written import write_hands
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.seat import Seat
@@ -329,7 +330,7 @@ def test_pokerkit_reads_logs_and_hands(tmp_path):
     of = plan(hands=25)
     at = dealer(of, ("odd-size", "random"))
     hands = [at.play(number) for number in range(of.hands)]
-    write_log_hands(tmp_path / "hands.phhs", hands, of.game)
+    write_hands(tmp_path / "hands.phhs", [hand.hand() for hand in hands], of.game)
     with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         histories = list(HandHistory.load_all(file))

@@ -25,7 +25,8 @@ from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.games.betting import BettingState, may_call, raise_bounds
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import Translation, apply_action, pseudo_harmonic
-from mccfr.play.hands import Hand, phh, write_hands
+from mccfr.play.hand_files.written import write_hands
+from mccfr.play.hands import Hand, phh
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.seat import Seat
 from mccfr.policy import Policy

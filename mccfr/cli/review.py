@@ -1,0 +1,54 @@
+"""The command that reviews hands."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from mccfr.cli.options import code_option, json_option, path_type, print_json
+from mccfr.cli.progress import reporter
+
+
+@click.command()
+@click.argument("hands", type=path_type, nargs=-1, required=True)
+@click.option(
+    "--policy", required=True, metavar="POLICY-or-RUN", help="Of whole no-limit hold'em: what is right by it."
+)
+@click.option(
+    "--resolve",
+    type=click.Choice(["turn", "river"]),
+    help="Solve the rest of the hand for each decision from there on.",
+)
+@click.option("--boards", type=click.IntRange(4, 100_000), default=16, show_default=True, help="Drawn on a flop.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
+@click.option("--keep", type=path_type, metavar="FILE", help="Reviewed hands, one a line: after a stop it goes on.")
+@click.option("--top", type=click.IntRange(0), default=20, show_default=True, help="Decisions that are told.")
+@code_option
+@json_option
+def review(
+    hands: tuple[Path, ...],
+    policy: str,
+    resolve: str | None,
+    boards: int,
+    workers: int,
+    keep: Path | None,
+    top: int,
+    as_json: bool,
+) -> None:
+    """Tell what every decision in files of hands cost by a policy, the costliest first.
+
+    HANDS are files, or directories of such: PHH, ACPC logs, Slumbot's JSON, PokerStars' text. Hands of more than two
+    players, or of other stakes than the policy's, are told of and passed over.
+
+    Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
+    """
+    from mccfr.runs.results.review import review_hands, review_text
+
+    with reporter() as report:
+        record = review_hands(
+            hands, policy, resolve=resolve, boards=boards, workers=workers, keep=keep, top=top, reporter=report
+        )
+    print_json(record) if as_json else click.echo(review_text(record))
+
+
+COMMANDS = (review,)
+"""What the program offers from here."""

@@ -1,0 +1,124 @@
+"""What each action costs one hand at a decision, if both players go on by the policy.
+
+Against the other's range as vectors (`mccfr.evaluation.hand_values.Below`): exact from the turn on, where every river
+is walked; before it, on boards that are drawn.  There the best action is found on one half of the boards and valued on
+the other, each half in turn: so noise makes no action look costly, and what is found is at most the true cost in the
+mean.
+Before the flop hands that differ in suits alone are one, as every abstraction has them.
+"""
+
+from collections import OrderedDict
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.dealt import Board, DealtCards
+from mccfr.evaluation.hand_values import Below
+from mccfr.intervals import ratio95
+from mccfr.policy.profile import Behaviour
+from mccfr.rng import EVALUATION, new_stream
+
+Floats = npt.NDArray[np.float64]
+LEAST_BOARDS = 4
+PREFLOP_TIMES = 8
+"""So many times the boards of a flop are walked before the flop, once for all hands of a line."""
+_STREAM = 4
+"""Worker, so to say, whose stream draws boards; deals, run-outs, players' draws and `hand_values` have others."""
+_KEPT_LINES, _KEPT_NODES = 256, 2048
+_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+
+
+class ActionCosts(NamedTuple):
+    """What the actions of a decision cost, in chips of the policy's tree.
+
+    cost    [A] against the best of them
+    ci95    [A, 2] its 95 % interval; None where it is exact
+    boards  that were walked
+    """
+
+    cost: Floats
+    ci95: Floats | None
+    boards: int
+
+
+class DecisionCosts:
+    """Costs at any decision of a policy of whole hold'em.  H hands, A actions."""
+
+    def __init__(self, source: Behaviour, dealing: DealtCards, boards: int, seed: int = 0) -> None:
+        """`boards` are drawn for a decision on the flop; `ValueError` for fewer than `LEAST_BOARDS`."""
+        if boards < LEAST_BOARDS:
+            raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
+        self._source, self._dealing, self._boards, self._seed = source, dealing, boards, seed
+        self._below = lru_cache(_KEPT_NODES)(lambda node: Below(source, dealing, node))
+        self._kept: OrderedDict[tuple[int, bytes], tuple[Floats, Floats]] = OrderedDict()
+        self._class = preflop_classes()
+
+    def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
+        """Of the player to act at a decision of the tree; None where his hand meets none of the other's.
+
+        board  its cards, of the decision's street
+        hand   number of the player's hand
+        other  [H] weights of the other's hands
+        """
+        below = self._below(node)
+        reach = np.zeros((2, self._dealing.hand_count))
+        reach[below.player, hand], reach[1 - below.player] = 1.0, other
+        if below.cards_to_come <= 1:
+            cards = below.listed(board, reach) if below.cards_to_come else below.dealt(board, reach)
+            _, action, weight = below.values(cards, (below.player,))
+            met = float(weight[below.player, hand])
+            if not met > _LEAST_MET * other.max(initial=0):
+                return None
+            worth = action[:, hand] / met
+            return ActionCosts(worth.max() - worth, None, len(cards.board_cards[-1]))
+        found = self._on_flop(below, board, hand, reach) if board else self._before_flop(below, node, other, hand)
+        return _crossed(*found)
+
+    def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
+        """([n, A] chips times the weight that the hand meets, [n] that weight) of drawn boards."""
+        held = self._dealing.hand_cards[hand].tolist()
+        won, met = [], []
+        for number in range(self._boards):
+            _, action, weight = below.values(below.dealt(self._drawn(number, board, held), reach), (below.player,))
+            won.append(action[:, hand])
+            met.append(weight[below.player, hand])
+        return np.array(won), np.array(met)
+
+    def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
+        """The same of a hand's class before the flop; all classes of a line at once."""
+        key = node, other.tobytes()
+        if key not in self._kept:
+            reach = np.ones((2, len(other)))
+            reach[1 - below.player] = other
+            won, met = [], []
+            for number in range(PREFLOP_TIMES * self._boards):
+                _, action, weight = below.values(below.dealt(self._drawn(number, (), []), reach), (below.player,))
+                won.append([np.bincount(self._class, row) for row in action])
+                met.append(np.bincount(self._class, weight[below.player]))
+            self._kept[key] = np.array(won), np.array(met)
+            if len(self._kept) > _KEPT_LINES:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        every, met_by = self._kept[key]
+        return every[:, :, self._class[hand]], met_by[:, self._class[hand]]
+
+    def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
+        """Full board `number`, without the cards held."""
+        rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
+        left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
+        return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
+
+
+def _crossed(won: Floats, met: Floats) -> ActionCosts | None:
+    """Costs out of boards [n, A] and weights [n]: each half of the boards against what is best on the other half."""
+    half = np.arange(len(won)) % 2 == 0
+    if not (met[half].any() and met[~half].any()):
+        return None
+    best = np.where(half, won[~half].sum(axis=0).argmax(), won[half].sum(axis=0).argmax())
+    lost = won[np.arange(len(won)), best][:, None] - won
+    found = [ratio95(each, met) for each in lost.T]
+    return ActionCosts(np.array([one for one, _ in found]), np.array([ends for _, ends in found]), len(won))

@@ -1,0 +1,82 @@
+"""Hands out of files of any known form, one after the other: those that cannot be read are told, and others go on.
+
+A form is a file here and a line of `FORMATS`; which one a file has is seen by its first line that is no comment.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mccfr.config.games import HoldemGame
+from mccfr.play.acpc import shown
+from mccfr.play.acpc_log import LoggedHand
+from mccfr.play.hand_files import acpc, phh, pokerstars, slumbot
+from mccfr.play.hand_files.form import HandFormat
+
+FORMATS: tuple[HandFormat, ...] = (acpc.FORMAT, slumbot.FORMAT, pokerstars.FORMAT, phh.FORMAT)
+MOST_LINE_BYTES = 1 << 16
+MOST_PIECE_BYTES = 1 << 18
+"""Of one hand: the published ones have some hundred."""
+_COMMENTS = ("#", ";")
+
+
+class FoundHand(NamedTuple):
+    """A hand of a file, or why there is none.
+
+    where  such as "match.log, line 17"
+    hand   of heads-up no-limit hold'em in the chips of the game asked for; None: `why` says in one sentence
+    """
+
+    where: str
+    hand: LoggedHand | None
+    why: str = ""
+
+
+def hand_files(path: Path) -> list[Path]:
+    """The file, or all of a directory and those below it, by name; `FileNotFoundError` where there is none."""
+    if path.is_file():
+        return [path]
+    found = sorted(each for each in path.rglob("*") if each.is_file() and not each.name.startswith("."))
+    if not found:
+        raise FileNotFoundError(f"{path}: there is no file of hands: give a file, or a directory of such")
+    return found
+
+
+def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
+    """The hands of a file, in its order; amounts are brought to the big blind of `game`.
+
+    A hand that cannot be read, of other stacks or of more than two players, comes without one; so does a file that is
+    of none of the forms.  Raises `OSError` where the file cannot be had.
+    """
+    lines = _lines(path)
+    form, first = None, ""
+    for _, line in _lines(path):
+        if line.strip() and not line.startswith(_COMMENTS):
+            first = line
+            form = next((each for each in FORMATS if each.begins(line)), None)
+            break
+    if form is None:
+        names = ", ".join(each.name for each in FORMATS)
+        yield FoundHand(str(path), None, f"{shown(first)} begins none of the forms that are read: {names}")
+        return
+    for number, piece in form.pieces(lines):
+        where = f"{path}, line {number}"
+        try:
+            if len(piece) > MOST_PIECE_BYTES:
+                raise ValueError(f"a hand of more than {MOST_PIECE_BYTES:,} characters: none is so long")
+            yield FoundHand(where, form.read(piece, game))
+        except (ValueError, RecursionError) as error:
+            text = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+            yield FoundHand(where, None, " ".join(text.split()))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines by their numbers, without their ends; what is no text becomes question marks, long lines are cut."""
+    with path.open("rb") as file:
+        number = 0
+        while data := file.readline(MOST_LINE_BYTES):
+            number += 1
+            while not data.endswith(b"\n") and (more := file.readline(MOST_LINE_BYTES)):
+                if more.endswith(b"\n"):
+                    break
+            yield number, data.decode("utf-8-sig" if number == 1 else "utf-8", "replace").rstrip("\r\n")

@@ -1,0 +1,27 @@
+"""Logs in the form of the ACPC dealer (`mccfr.play.acpc_log`), ours, those of competitions, and Slumbot's of these."""
+
+import re
+
+from mccfr.config.games import HoldemGame
+from mccfr.games.translation import actions_of
+from mccfr.play.acpc import TableError
+from mccfr.play.acpc_log import LoggedHand, read_hand
+from mccfr.play.hand_files.form import HandFormat, each_line, finished_hand
+
+_STATE = re.compile(r"STATE:[^:]*:[^:]*:[^:]*:[^:]*:([^:]*)")
+
+
+def read(line: str, game: HoldemGame) -> LoggedHand:
+    """A hand of two; they play with the stacks and blinds of `game`, which the form does not say."""
+    players = _STATE.fullmatch(line)
+    if players is not None and players[1].count("|") > 1:
+        raise TableError(f"a hand of {players[1].count('|') + 1} players: hands of two are reviewed")
+    hand = read_hand(line)
+    won = None if hand.chips is None else hand.chips[0]
+    actions = actions_of(hand.betting)
+    return finished_hand(game, actions, hand.holes, "".join(hand.board), number=hand.number, names=hand.names, won=won)
+
+
+FORMAT = HandFormat(
+    "ACPC logs", lambda line: line.startswith("STATE:"), lambda lines: each_line(lines, ("#", ";", "SCORE:")), read
+)

@@ -1,0 +1,294 @@
+"""From files of hands to what every decision in them cost: what `mccfr review` does."""
+
+import fcntl
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abstraction.kernels.compiling import working_seconds
+from mccfr.config.games import HoldemGame
+from mccfr.evaluation.review.hands import POTS, ReviewedHand, Reviewer
+from mccfr.evaluation.units import StoppedError, shared, signals_noted
+from mccfr.intervals import ratio95
+from mccfr.play.acpc_log import LoggedHand
+from mccfr.play.hand_files import FoundHand, hand_files, read_hands
+from mccfr.play.hand_files.form import ROLES
+from mccfr.play.lines import Few
+from mccfr.policy.profile import Behaviour
+from mccfr.runs.phases import naming_phases
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.players import holdem_of, open_player
+from storage import durable
+from storage.outputs import begins_with, check_output
+
+STREETS = ("preflop", "flop", "turn", "river")
+_HEAD = "# mccfr review "
+_TOLD = 20
+"""Refused hands that are told one by one."""
+
+
+def review_hands(
+    paths: Sequence[Path],
+    policy: str,
+    *,
+    resolve: str | None = None,
+    boards: int = 16,
+    workers: int = 1,
+    keep: Path | None = None,
+    top: int = 20,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """What `mccfr review --json` says of hands in files and directories.
+
+    policy   of whole no-limit hold'em, or a run of it
+    resolve  as of `Reviewer`
+    boards   as of `DecisionCosts`
+    keep     file for reviewed hands, a JSON object a line: after a stop the same review goes on from it
+    top      decisions that are told one by one, the costliest first
+
+    Raises `ValueError` for another game or where no hand can be reviewed, `FileNotFoundError` where there is no file,
+    `StoppedError` at a signal.
+    """
+    if keep is not None:
+        check_output(keep, begins_with(_HEAD.encode()))
+    with naming_phases(reporter or Silent()) as phases:
+        phases.phase(f"reading {policy}")
+        opened = open_player(policy, programs=False)
+        side, game, spec = opened.contender.side, holdem_of(opened.table), opened.contender.spec
+        assert side is not None
+        if game is None:
+            raise ValueError(f"{policy} plays {side.game.name}: hands of whole no-limit hold'em are reviewed")
+        source: Behaviour = spec.policy  # type: ignore[attr-defined]
+        reviewer = Reviewer(side, source, boards, resolve)
+        phases.phase("reading the hands")
+        found, refused = _hands(paths, game, phases)
+        what = {"policy": side.fingerprint() if keep is not None else "", "resolve": resolve, "boards": boards}
+        began, before = working_seconds(), 0
+        with _Kept(keep, what, found) as kept:
+            before = len(kept.known)
+            for number, record in _reviewed(reviewer, found, workers, kept):
+                kept.add(number, record)
+                done = len(kept.known)
+                phases.phase(f"reviewing hand {done:,} of {len(found):,}", done / len(found))
+            records = [kept.known[number] for number in range(len(found))]
+        seconds = working_seconds() - began
+    record = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(found)}
+    record |= {"refused": sum(refused.values()), "reasons": dict(refused.most_common(_TOLD))}
+    rate = (len(found) - before) / seconds if seconds > 0 and len(found) > before else None
+    return record | _summed(records, game, top) | {"seconds": round(seconds, 3), "hands_per_second": rate}
+
+
+def _summed(records: Sequence[Mapping[str, Any]], game: HoldemGame, top: int) -> dict[str, Any]:
+    """What all hands come to, and the costliest decisions."""
+    rows = [(each, record) for record in records for each in record["decisions"]]
+    worst = sorted(rows, key=lambda row: -row[0]["cost_chips"])[:top]
+    return {
+        "decisions": len(rows),
+        "unknown": sum(record["unknown"] for record in records),
+        "players": _players(records, game.blinds[1]),
+        "worst": [{"where": record["where"], **row} for row, record in worst],
+    }
+
+
+def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
+    """The hands that can be reviewed, and how many of the others there are for each reason; the first are told."""
+    refused, found, told = Counter[str](), list[FoundHand](), Few(phases.message, _TOLD)
+    for path in [each for given in paths for each in hand_files(given)]:
+        for one in read_hands(path, game):
+            if one.hand is None:
+                refused[one.why] += 1
+                told(f"{one.where}: {one.why}")
+            else:
+                found.append(one)
+    if not found:
+        count = sum(refused.values())
+        raise ValueError(
+            f"none of {count:,} hands can be reviewed: give files of hands of two for this policy's stakes"
+        )
+    if refused:
+        phases.message(f"{sum(refused.values()):,} hands are passed over, {len(found):,} are reviewed")
+    return found, refused
+
+
+def _reviewed(
+    reviewer: Reviewer, found: Sequence[FoundHand], workers: int, kept: "_Kept"
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What hands come to that are not kept yet, as they come."""
+
+    def play(number: int) -> dict[str, Any]:
+        hand = found[number].hand
+        assert hand is not None
+        return _record(found[number].where, hand, reviewer.review(hand, number))
+
+    left = [number for number in range(len(found)) if number not in kept.known]
+    try:
+        with signals_noted(spared=0):
+            yield from shared(play, left, workers, kept.leave)
+    except KeyboardInterrupt:
+        again = "give --keep FILE to go on later" if kept.path is None else f"the same command goes on from {kept.path}"
+        raise StoppedError(f"stopped after {len(kept.known):,} of {len(found):,} hands; {again}") from None
+
+
+def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, Any]:
+    """A hand as it is kept."""
+    rows = []
+    for row in reviewed.decisions:
+        known = {key: value for key, value in row._asdict().items() if key != "verdict"} | row.verdict._asdict()
+        rows.append(known | {"position": ROLES[row.position], "street": STREETS[row.street], "pot": reviewed.pot})
+    return {
+        "where": where,
+        "names": list(hand.names),
+        "unknown": reviewed.unknown,
+        "won_chips": reviewed.won_chips,
+        "aivat_chips": reviewed.aivat_chips,
+        "decisions": rows,
+    }
+
+
+def _players(records: Sequence[Mapping[str, Any]], big_blind: float) -> dict[str, Any]:
+    """What each player's decisions cost, and what he won, in thousandths of a big blind a hand."""
+    scale, found = 1000 / big_blind, dict[str, Any]()
+    hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
+    for record in records:
+        for position, name in enumerate(record["names"]):
+            hands[name].append((record, position))
+    for name, own in hands.items():
+        rows = [row for record, position in own for row in record["decisions"] if row["position"] == ROLES[position]]
+        costs = [
+            sum(row["cost_chips"] for row in record["decisions"] if row["position"] == ROLES[position])
+            for record, position in own
+        ]
+        found[name] = {
+            "hands": len(own),
+            "decisions": len(rows),
+            **_mean("cost", costs, scale),
+            **_mean("won", [_signed(record["won_chips"], position) for record, position in own], scale),
+            **_mean("aivat", [_signed(record["aivat_chips"], position) for record, position in own], scale),
+            "by": {
+                key: _parts(rows, key, order, scale / len(own))
+                for key, order in (("street", STREETS), ("position", ROLES), ("pot", POTS))
+            },
+        }
+    return found
+
+
+def _signed(chips: float | None, position: int) -> float | None:
+    return None if chips is None else chips * (1 - 2 * position)
+
+
+def _mean(title: str, values: Sequence[float | None], scale: float) -> dict[str, Any]:
+    """Mean a hand and its 95 % interval; None where some hand's is not known, so that hands shown are not picked."""
+    known = np.array([each for each in values if each is not None])
+    if len(known) < len(values) or not len(known):
+        return {f"{title}_mbb": None, f"{title}_ci95_mbb": None}
+    mean, ends = (float(known[0]), None) if len(known) == 1 else ratio95(known, np.ones(len(known)))
+    return {f"{title}_mbb": mean * scale, f"{title}_ci95_mbb": None if ends is None else [end * scale for end in ends]}
+
+
+def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
+    """What decisions of each kind cost, of all hands together."""
+    cost, count = defaultdict[str, float](float), Counter[str]()
+    for row in rows:
+        cost[row[key]] += row["cost_chips"]
+        count[row[key]] += 1
+    return {each: {"decisions": count[each], "cost_mbb": cost[each] * scale} for each in order if count[each]}
+
+
+class _Kept:
+    """Reviewed hands by number, in a file as far as one is wanted: a head, and a JSON object a line."""
+
+    def __init__(self, path: Path | None, what: Mapping[str, Any], found: Sequence[FoundHand]) -> None:
+        """`ValueError` where the file is of another review, or in use."""
+        self.path, self.known = path, dict[int, dict[str, Any]]()
+        self._file: FileIO | None = None
+        if path is None:
+            return
+        digest = hashlib.sha256("\n".join(one.hand.text() for one in found if one.hand).encode()).hexdigest()
+        head = (_HEAD + json.dumps({**what, "hands": digest}, sort_keys=True) + "\n").encode()
+        self._file = path.open("a+b", buffering=0)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._read(head, len(found))
+        except BlockingIOError:
+            self._file.close()
+            raise ValueError(f"{path} is in use by another review: give another file to --keep") from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, head: bytes, count: int) -> None:
+        """The hands that are there; what a kill has cut off at the end is dropped."""
+        assert self.path is not None and self._file is not None
+        held = self.path.read_bytes()
+        if held and not held.startswith(head) and not head.startswith(held):
+            raise ValueError(f"{self.path} holds another review: give another file to --keep, or remove it")
+        whole = held.rfind(b"\n") + 1 if held.startswith(head) else 0
+        for line in held[len(head) : whole].splitlines():
+            try:
+                number, record = json.loads(line)
+                fits = isinstance(number, int) and 0 <= number < count and set(record) == _FIELDS
+            except (ValueError, TypeError, RecursionError):
+                fits = False
+            if not fits:
+                raise ValueError(f"{self.path} has a line that is no reviewed hand: remove it, or the file")
+            self.known[number] = record
+        durable.cut(self.path, self._file, whole)
+        if not whole:
+            durable.append(self.path, self._file, head)
+
+    def add(self, number: int, record: dict[str, Any]) -> None:
+        """A hand more."""
+        self.known[number] = record
+        if self._file is not None and self.path is not None:
+            durable.append(self.path, self._file, json.dumps([number, record]).encode() + b"\n")
+
+    def leave(self) -> None:
+        """In a forked process: have no part in the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def __enter__(self) -> "_Kept":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None and self.path is not None:
+            with self._file:
+                durable.fsync_file(self.path, self._file)
+
+
+_FIELDS = {"where", "names", "unknown", "won_chips", "aivat_chips", "decisions"}
+
+
+def review_text(record: Mapping[str, Any]) -> str:
+    """A review for people: what players' decisions cost, by kind, and the costliest."""
+    found = [
+        f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
+        f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
+    ]
+    for name, own in record["players"].items():
+        found.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
+        for title, key in (("decisions cost", "cost"), ("won", "won"), ("won by AIVAT", "aivat")):
+            if own[f"{key}_mbb"] is not None:
+                ends = own[f"{key}_ci95_mbb"]
+                text = "" if ends is None else f" (95 %: {ends[0]:+.5g} to {ends[1]:+.5g})"
+                found.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")
+        for kinds in own["by"].values():
+            for kind, part in kinds.items():
+                found.append(f"  {kind:16} {part['cost_mbb']:10.5g}  {part['decisions']:,} decisions")
+    if record["worst"]:
+        found.append("\ncost in chips; hand, board, line, what was done and what wins most")
+    for row in record["worst"]:
+        ends = row["ci95_chips"]
+        sure = "" if ends is None else f" ({ends[0]:.5g} to {ends[1]:.5g})"
+        taken = f", taken for {row['taken_for']}" if row["taken_for"] else ""
+        found.append(
+            f"{row['cost_chips']:.5g}{sure}  {row['player']} {row['hand']} {row['board'] or '-'} {row['line'] or '-'}: "
+            f"{row['action']} ({row['probability']:.0%}), best {row['best']}{taken}; {row['where']}"
+        )
+    return "\n".join(found)
