@@ -17,13 +17,9 @@ from refusals import refused
 from same import assert_same_arrays
 from small_games import DeckOfClasses
 
-from abstraction.buckets import Abstraction
-from abstraction.build import Builder
-from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
 from mccfr.config.file import config_from
-from mccfr.config.games import LeducGame, MatrixGame
+from mccfr.config.games import MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game
@@ -37,20 +33,6 @@ from mccfr.tables.layout import private_tables, table_name
 from mccfr.tables.strategy import row_starts
 
 CFR = variant("cfr")
-
-
-@pytest.fixture(scope="module")
-def leduc():
-    return build_game(LeducGame(), None)
-
-
-@pytest.fixture(scope="module")
-def coarse(leduc, tmp_path_factory):
-    """Leduc on two buckets before the board, and three after it."""
-    path = tmp_path_factory.mktemp("buckets")
-    streets = {"preflop": StreetRecipe(features="ehs", buckets=2), "flop": StreetRecipe(features="ehs", buckets=3)}
-    Builder(Recipe(deck=DeckRecipe(ranks=3, suits=2), **streets), path).build()
-    return bucketed(leduc, Abstraction(path))
 
 
 def test_without_buckets_it_is_cfr_br_over_histories(leduc):
