@@ -198,7 +198,7 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
     assert (np.diff(pairs[1]) >= 0).all()
     if described == "ehs":  # percentiles of each cluster: no two of its buckets overlap, and none weighs much more
         sums = Strengths(1).sums(3)[:few_boards][used]
-        low, high = (np.array([pick(sums[bucket[used] == number]) for number in range(40)]) for pick in (min, max))
+        low, high = (np.array([end(sums[bucket[used] == k]) for k in range(40)]) for end in (np.min, np.max))
         inside = np.diff(pairs[1]) == 0
         assert (high[:-1] < low[1:])[inside].all()
         for number in np.unique(pairs[1]):

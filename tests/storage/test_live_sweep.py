@@ -206,7 +206,7 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
         subprocess.Popen(
             [sys.executable, "-c", STARTER, str(place), str(tmp_path / f"live{n}"), "60"], stderr=subprocess.PIPE
         )
-        for n in range(4)
+        for n in range(3)
     ]
     for starter in starters:
         _, errors = starter.communicate(timeout=120)
@@ -216,7 +216,7 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
 
 def test_two_sweeps_at_once_remove_everything_once(tmp_path):
     made = []
-    for number in range(6):
+    for number in range(3):
         process, directory = hold(tmp_path, tmp_path / f"live{number}")
         end(process, signal.SIGKILL)
         made.append(directory)

@@ -48,7 +48,7 @@ class Table:
         self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
         self.truth = evaluate_exact(self.game, self.strategy).value_chips
         self.histories = list(self.all_histories())
-        self.exact = cache(self.value)
+        self.exact, self.terms = cache(self.value), cache(self.all_terms)
 
     def share(self, state, action, street_board):
         """[H] probability of an action with each hand."""
@@ -102,12 +102,12 @@ class Table:
             total += (share[:, None] if spot.state.player == 0 else share[None, :]) * value
         return total
 
-    def scored(self, heuristic, known, keep=lambda term: True):
-        """(mean, variance) of the corrected chips over all histories; `heuristic`: one, or what makes one of a history.
+    def all_terms(self, heuristic, known):
+        """(probability, terms) of all histories; `heuristic`: one, or what makes one of a history.
 
-        What nobody's known strategy shows - a line, its boards, the other hands - decides a score, which is made once.
+        What nobody's known strategy shows - a line, its boards, the other hands - decides them: they are made once.
         """
-        found, scores = {}, []
+        found, every = {}, []
         for deal, played, share, chips in self.histories:
             hands = tuple(-1 if shown else hand for shown, hand in zip(known, deal.hands, strict=True))
             ended = played.states[-1].street + 1 if not played.showdown else self.dealing.streets
@@ -120,10 +120,15 @@ class Table:
                     SeenRange(self.seat, position) if shown is True else shown or None
                     for position, shown in enumerate(known)
                 ]
-                terms = Aivat(self.dealing, self.betting, values).terms(deal, played, ranges)
-                found[key] = sum(value for term, value in terms.items() if keep(term))
-            scores.append((share, found[key]))
-        shares, values = np.array(scores).T
+                found[key] = Aivat(self.dealing, self.betting, values).terms(deal, played, ranges)
+            every.append((share, found[key]))
+        return every
+
+    def scored(self, heuristic, known, dropped=None):
+        """(mean, variance) of the corrected chips over all histories, without one of the terms."""
+        every = self.terms(heuristic, known)
+        shares = np.array([share for share, _ in every])
+        values = np.array([sum(value for term, value in terms.items() if term != dropped) for _, terms in every])
         assert shares.sum() == pytest.approx(1, abs=1e-12)
         mean = float(shares @ values)
         return mean, float(shares @ (values - mean) ** 2)
@@ -171,16 +176,17 @@ def test_the_mean_is_exact_whatever_the_heuristic(name, known):
 @pytest.mark.parametrize("name", GAMES)
 def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
     at = table(name)
-    mean, variance = at.scored(exact_values(at), KNOWN["both"])
+    exact = exact_values(at)
+    mean, variance = at.scored(exact, KNOWN["both"])
     assert mean == pytest.approx(at.truth, abs=1e-12) and variance < 1e-20
     terms = ["action 0", "action 1"] + ["board"] * (name == "leduc")
     for dropped in terms:
-        assert at.scored(exact_values(at), KNOWN["both"], lambda term, out=dropped: term != out)[1] > 1e-6
+        assert at.scored(exact, KNOWN["both"], dropped)[1] > 1e-6
     for position, other in ((0, 1), (1, 0)):
         known = KNOWN[f"player {position}"]
-        left = at.scored(exact_values(at), known)[1]
+        left = at.scored(exact, known)[1]
         for dropped in ("deal", f"action {position}"):
-            assert at.scored(exact_values(at), known, lambda term, out=dropped: term != out)[1] > left + 1e-6
+            assert at.scored(exact, known, dropped)[1] > left + 1e-6
         assert left > 1e-6, f"what player {other} does is not corrected"
 
 

@@ -8,7 +8,7 @@ import pytest
 from commands import call
 from policies import write_random
 
-from mccfr.config.games import LeducGame
+from mccfr.config.games import KuhnGame
 from mccfr.evaluation.match import match
 from mccfr.intervals import ratio95
 from mccfr.runs.results import round_robin
@@ -20,7 +20,7 @@ from mccfr.runs.results.round_robin import play_round_robin
 def names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
-        write_random(tmp_path / f"random{number}", LeducGame(), seed=number)
+        write_random(tmp_path / f"random{number}", KuhnGame(), seed=number)
     return ["random1", "random2", "always-call"]
 
 

@@ -27,18 +27,18 @@ from mccfr.solvers.variants import PRESETS
 from mccfr.tables.layout import private_tables
 
 ALGORITHMS = {
-    "average_strategy:AverageStrategySampling": ({"beta": 1000}, (4000, 0.03), (2000, 0.7)),
-    "baselines:OutcomeWithBaselines": ({}, (6000, 0.05), (4000, 1.5)),
+    "average_strategy:AverageStrategySampling": ({"beta": 1000}, (2000, 0.03), (1000, 0.7)),
+    "baselines:OutcomeWithBaselines": ({}, (3000, 0.05), (4000, 1.5)),
     "cfr:Cfr": ({"variant": "dcfr"}, (60, 0.006), (30, 0.25)),
     "cfr_br:CfrBestResponse": ({"variant": "dcfr"}, (60, 0.02), (20, 0.5)),
     "deep:DeepCfr": ({"traversals": 50}, (40, 0.04), (30, 0.6)),
-    "dream:Dream": ({"traversals": 100}, (40, 0.04), (60, 0.8)),
-    "external:ExternalSampling": ({}, (4000, 0.03), (2000, 0.6)),
-    "outcome:OutcomeSampling": ({}, (6000, 0.05), (5000, 1.5)),
+    "dream:Dream": ({"traversals": 100}, (20, 0.04), (60, 0.8)),
+    "external:ExternalSampling": ({}, (2000, 0.03), (2000, 0.6)),
+    "outcome:OutcomeSampling": ({}, (3000, 0.05), (2500, 1.5)),
     "pruning:RegretBasedPruning": ({}, (300, 0.016), (60, 0.25)),
     "public_chance:PublicChanceSampling": ({}, (300, 0.01), (150, 0.3)),
-    "robust:RobustSampling": ({}, (4000, 0.03), (2000, 0.7)),
-    "targeted:TargetedSampling": ({}, (4000, 0.03), (2500, 0.9)),
+    "robust:RobustSampling": ({}, (2000, 0.03), (2000, 0.7)),
+    "targeted:TargetedSampling": ({}, (2000, 0.03), (1250, 0.9)),
 }
 """Options, and for Kuhn and for Leduc: iterations, and the exploitability in chips that is not exceeded after them.
 

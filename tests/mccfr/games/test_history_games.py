@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pyspiel
 import pytest
+from harness import Trainer
 from naive import check_order
 from refusals import refused
 
-from mccfr.cards.deals import new_deals
 from mccfr.config.games import (
     AkqGame,
     ClairvoyanceGame,
@@ -26,14 +26,9 @@ from mccfr.games.histories import count_histories
 from mccfr.games.matrix import matrix
 from mccfr.games.openspiel import import_openspiel
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
-from mccfr.rng import new_stream
 from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.solvers.sampling.external.general import external_sampling_general, new_worklist
-from mccfr.solvers.sampling.outcome.general import outcome_sampling_general
-from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import make_layout, private_tables
-from mccfr.tables.strategy import average_strategy, row_starts, tabulate, uniform_strategy
+from mccfr.tables.strategy import row_starts, tabulate, uniform_strategy
 from mccfr.trees import histories as history_tree
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.histories import Chance, Decision, build_history_tree
@@ -306,23 +301,9 @@ def test_histories_with_cards():
     assert count_histories(replace(game, cards=replace(game.cards, board_cards=boards))) is None
 
 
-def train(game, kernel, iterations, seed, epsilon=None):
-    """Average strategy of a general kernel with linear weights, 1,000 iterations a period, no deals."""
-    layout, nodes = make_layout(game), len(game.tree.arrays.kind)
-    tables = private_tables(layout)
-    schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
-    if epsilon is None:
-        scratch = (new_worklist(nodes, 2, np.float32),)
-    else:
-        scratch = (new_paths(8, 20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
-    for period in range(iterations // 1000):
-        limits = np.array([0, 1000, 2**62])
-        run, more = kernel(
-            game.tree.arrays, tables.kernel, new_deals(1000, 1), limits, schedule.weight(period), rng, *scratch
-        )
-        assert run == 1000
-        touched += more
-    return average_strategy(game, tables), touched
+def trained(game, algorithm, iterations, seed):
+    """A run of a general kernel with linear weights."""
+    return Trainer(game, algorithm, schedule=Schedule("linear", 10_000), seed=seed).train(iterations)
 
 
 def exploitability(game, strategy):
@@ -330,29 +311,23 @@ def exploitability(game, strategy):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "iterations", "epsilon", "bound"),
-    [(external_sampling_general, 20_000, None, 0.005), (outcome_sampling_general, 200_000, 0.6, 0.01)],
-    ids=["external", "outcome"],
+    ("algorithm", "iterations", "bound"), [("external", 20_000, 0.005), ("outcome", 200_000, 0.01)]
 )
-def test_general_kernels_solve_a_matrix_game(kernel, iterations, epsilon, bound):
+def test_general_kernels_solve_a_matrix_game(algorithm, iterations, bound):
     game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
-    strategy, touched = train(game, kernel, iterations, seed=1, epsilon=epsilon)
+    run = trained(game, algorithm, iterations, seed=1)
     assert exploitability(game, uniform_strategy(game)) == pytest.approx(0.4)
-    assert exploitability(game, strategy) < bound
-    assert abs(expected_value(game, strategy) - 16.3 / 18) < bound
+    assert exploitability(game, run.strategy) < bound
+    assert abs(expected_value(game, run.strategy) - 16.3 / 18) < bound
     # Three nodes on each path; external sampling looks at both actions of the traverser: 5 and 4 nodes.
-    assert touched == iterations * (9 if epsilon is None else 6)
+    assert run.nodes == iterations * (9 if algorithm == "external" else 6)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "iterations", "epsilon", "bound"),
-    [(external_sampling_general, 30_000, None, 0.05), (outcome_sampling_general, 500_000, 0.6, 0.1)],
-    ids=["external", "outcome"],
-)
+@pytest.mark.parametrize(("algorithm", "iterations", "bound"), [("external", 30_000, 0.05), ("outcome", 500_000, 0.1)])
 @pytest.mark.parametrize("reveal", ["bids", "result"])
-def test_general_kernels_solve_goofspiel(kernel, iterations, epsilon, bound, reveal):
+def test_general_kernels_solve_goofspiel(algorithm, iterations, bound, reveal):
     game = goofspiel(GoofspielGame(cards=4, reveal=reveal))
-    strategy, _ = train(game, kernel, iterations, seed=2, epsilon=epsilon)
+    strategy = trained(game, algorithm, iterations, seed=2).strategy
     assert exploitability(game, uniform_strategy(game)) == pytest.approx(2.5)
     assert exploitability(game, strategy) < bound
     assert abs(expected_value(game, strategy)) < bound
@@ -360,7 +335,7 @@ def test_general_kernels_solve_goofspiel(kernel, iterations, epsilon, bound, rev
 
 def test_general_kernel_draws_chance_in_the_tree():
     game = import_openspiel(OpenSpielGame(game="kuhn_poker"))
-    strategy, _ = train(game, external_sampling_general, 50_000, seed=3)
+    strategy = trained(game, "external", 50_000, seed=3).strategy
     assert exploitability(game, uniform_strategy(game)) == pytest.approx(11 / 24)
     assert exploitability(game, strategy) < 0.01
     assert expected_value(game, strategy) == pytest.approx(-1 / 18, abs=0.01)

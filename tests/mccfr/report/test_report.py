@@ -293,22 +293,16 @@ def test_what_is_won_from_another_strategy_is_named_and_not_called_convergence()
 
 def test_of_networks_that_no_table_holds_all_but_their_strategy_is_shown(tmp_path, monkeypatch):
     """Leduc's could be listed: said to be too many they are passed over, and no script is left without its data."""
-    solver = {
-        "algorithm": "deep-cfr",
-        "traversals": 5,
-        "steps": 2,
-        "batch": 8,
-        "horizon": 3,
-        "averages": ["sd", "network"],
-    }
-    run = solved(tmp_path / "run", {"name": "leduc"}, solver=solver, run={"workers": 0, "iterations": 3})
+    options = {"traversals": 5, "steps": 2, "batch": 8, "horizon": 3, "averages": ["sd", "network"]}
+    solver, game = {"algorithm": "deep-cfr", **options}, {"name": "leduc", "merge_suits": True}
+    run = solved(tmp_path / "run", game, solver=solver, run={"workers": 0, "iterations": 3})
     monkeypatch.setattr(document, "is_unlisted", lambda game: True)
     counts = write_report(run.directory, tmp_path / "out.html")
     assert counts["decisions"] == 0 and counts["complete"]
     text = (tmp_path / "out.html").read_text()
     page = Page(text)
     assert not page.open and "script" not in {tag for tag, _ in page.seen}
-    assert "over 936 infosets" in text and "How far network is from sd" in text
+    assert "over 288 infosets" in text and "How far network is from sd" in text
     with pytest.raises(ValueError, match="no board can be shown: leave out --board"):
         write_report(run.directory, tmp_path / "other.html", boards=["Ks"])
     assert not (tmp_path / "other.html").exists()

@@ -232,7 +232,7 @@ def after(game, iterations, name, **options):
 
 
 def test_orderings_on_small_goofspiel():
-    """Five cards, as in the paper: test_orderings.py, slow."""
+    """The discounting paper has five cards, and river endgames: docs/measured/figures.md."""
     game = goofspiel(GoofspielGame(cards=4))
     found = {name: after(game, 1000, name) for name in ("cfr", "cfr+", "lcfr", "dcfr")}
     assert found["lcfr"] > found["cfr"]

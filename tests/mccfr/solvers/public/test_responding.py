@@ -13,13 +13,8 @@ import numpy as np
 import pytest
 from small_games import deck_game
 
-from abstraction.buckets import Abstraction
-from abstraction.build import Builder
-from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
 from mccfr.config.file import config_from
-from mccfr.config.games import LeducGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, new_tables
@@ -29,20 +24,6 @@ from mccfr.solvers.warm_start import begin_warm
 from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import row_starts
 from mccfr.trees.compiled import TERMINAL
-
-
-@pytest.fixture(scope="module")
-def leduc():
-    return build_game(LeducGame(), None)
-
-
-@pytest.fixture(scope="module")
-def coarse(leduc, tmp_path_factory):
-    """Leduc on two buckets before the board, and two after it."""
-    path = tmp_path_factory.mktemp("buckets")
-    streets = {"preflop": StreetRecipe(features="ehs", buckets=2), "flop": StreetRecipe(features="ehs", buckets=2)}
-    Builder(Recipe(deck=DeckRecipe(ranks=3, suits=2), **streets), path).build()
-    return bucketed(leduc, Abstraction(path))
 
 
 class Naive:
