@@ -379,6 +379,18 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
     )
 
 
+def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
+    """The same boards and buckets with some of the hands [n], in this order."""
+    return replace(
+        cards,
+        hand_cards=cards.hand_cards[hands],
+        hand_names=[cards.hand_names[hand] for hand in hands.tolist()],
+        reach=cards.reach[:, hands],
+        strength=cards.strength[:, hands],
+        bucket=[bucket[:, :, hands] for bucket in cards.bucket],
+    )
+
+
 def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
     """Street by street [2, B, H]: whether a player reaches a hand and a board leaves it to him."""
     masks = cards.hand_masks()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.listed import ListedCards, of_hands
 
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
 _CODES = 64  # more than any deck has cards
@@ -86,22 +86,34 @@ def lossless(cards: ListedCards) -> ListedCards:
     Alike are hands on boards that a renaming which changes nothing, the buckets of `cards` included, takes to each
     other: against a strategy on those buckets they are worth the same, whatever is done.
     """
-    renamings, hands = _renamings(cards, None), len(cards.hand_cards)
+    renamings, some = _renamings(cards, None), _with_buckets(cards)
+    place = np.cumsum(some) - 1  # of a hand among them: each becomes another of them
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
-    for street, known in enumerate(cards.bucket):
+    for street, every in enumerate(cards.bucket):
+        known = every[:, :, some]
         pair = np.full(known.shape[1:], np.iinfo(np.int64).max)
         for renaming in renamings:
-            np.minimum(pair, renaming.boards[street][:, None] * hands + renaming.hand, out=pair)
-        buckets.append(np.full_like(known, NO_BUCKET))
+            hand = place[renaming.hand[some]]
+            np.minimum(pair, renaming.boards[street][:, None] * len(hand) + hand, out=pair)
+        buckets.append(np.full_like(every, NO_BUCKET))
         for player in range(2):
-            held = known[player] != NO_BUCKET
+            held, found = known[player] != NO_BUCKET, np.full(pair.shape, NO_BUCKET, known.dtype)
             there = np.zeros(pair.size, bool)
             there[pair[held]] = True
             counts[street, player] = there.sum()
             number = np.zeros(pair.size, np.int32)
             number[there] = np.arange(counts[street, player])
-            buckets[street][player][held] = number[pair[held]]
+            found[held] = number[pair[held]]
+            buckets[street][player][:, some] = found
     return replace(cards, bucket=buckets, buckets=counts)
+
+
+def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
+    """[H] whether anybody has a bucket for a hand on any board: of 1,326 hands often some fifty."""
+    found = np.zeros(len(cards.hand_cards), bool)
+    for bucket in cards.bucket:
+        found |= (bucket != NO_BUCKET).any(axis=(0, 1))
+    return found
 
 
 def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
@@ -128,20 +140,22 @@ def alike_hands(
 ) -> list[npt.NDArray[np.int64]]:
     """S × [N, H] hands that are alike on each of some boards S × [N]: the number of the first of them stands for all.
 
-    Alike are hands that renamings which change nothing, and leave the board as it is, take to each other.  With
-    `swaps`, two cards change places too: where there are no flushes, any two of one rank.
+    Alike are hands with buckets that renamings which change nothing, and leave the board as it is, take to each other.
+    With `swaps`, two cards change places too: where there are no flushes, any two of one rank.
     """
-    renamings = _renamings(cards, None) + (_swaps(cards) if swaps else [])
-    found = []
+    renamings, found = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
+    some = np.flatnonzero(_with_buckets(cards))
     for street, numbers in enumerate(boards):
-        first = np.tile(np.arange(len(cards.hand_cards)), (len(numbers), 1))
+        first = np.tile(np.arange(len(some)), (len(numbers), 1))
         before = np.full_like(first, -1)
         while not np.array_equal(first, before):
             before = first.copy()
             for renaming in renamings:
                 fixed = np.flatnonzero(renaming.boards[street][numbers] == numbers)
-                first[fixed] = np.minimum(first[fixed], first[fixed][:, renaming.hand])
-        found.append(first)
+                first[fixed] = np.minimum(first[fixed], first[fixed][:, np.searchsorted(some, renaming.hand[some])])
+        every = np.tile(np.arange(len(cards.hand_cards)), (len(numbers), 1))
+        every[:, some] = some[first]
+        found.append(every)
     return found
 
 
@@ -182,13 +196,15 @@ def _copies(
 def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
     """All renamings of suits that change nothing, that of no suit first."""
     hand_of, hands = _hand_of(cards), len(cards.hand_cards)
-    deck = len(hand_of) - 1
+    some, deck = _with_buckets(cards), len(hand_of) - 1
+    few = of_hands(cards, np.flatnonzero(some))
     number = np.arange(deck)
     for suits in _SUITS if deck else ():
         known: dict[tuple[int, ...], _Renaming] = {}
         for order in permutations(range(suits)) if deck % suits == 0 else ():
             if order not in known:  # else it is made of others that change nothing
-                made = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits], strategies)
+                card = number // suits * suits + np.array(order)[number % suits]
+                made = _renaming(cards, (some, few), hand_of, card, strategies)
                 if made is not None:
                     known[order] = made
                     _close(known)
@@ -208,12 +224,13 @@ def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
 
 def _swaps(cards: ListedCards) -> list[_Renaming]:
     """Swaps of two cards, so near in number that they may be of one rank, that change nothing."""
-    hand_of, found = _hand_of(cards), list[_Renaming]()
+    hand_of, some, found = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
+    few = of_hands(cards, np.flatnonzero(some))
     for first in range(len(hand_of) - 1):
         for second in range(first + 1, min(first + max(_SUITS), len(hand_of) - 1)):
             card = np.arange(len(hand_of) - 1)
             card[[first, second]] = second, first
-            made = _renaming(cards, hand_of, card, None)
+            made = _renaming(cards, (some, few), hand_of, card, None)
             found += [] if made is None else [made]
     return found
 
@@ -233,9 +250,16 @@ def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
 
 
 def _renaming(
-    cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDArray[np.int64], strategies: Strategies | None
+    cards: ListedCards,
+    compared: tuple[npt.NDArray[np.bool_], ListedCards],
+    hand_of: npt.NDArray[np.int64],
+    card: npt.NDArray[np.int64],
+    strategies: Strategies | None,
 ) -> _Renaming | None:
-    """What becomes of hands and boards if card c becomes card[c]; None if that changes anything."""
+    """What becomes of hands and boards if card c becomes card[c]; None if that changes anything.
+
+    compared  [H] which hands have buckets, and the cards with these alone
+    """
     card = np.append(card, -1)  # what hands of fewer cards hold instead
     renamed = card[cards.hand_cards]
     hand = hand_of[renamed[:, 0], renamed[:, 1]]
@@ -252,11 +276,15 @@ def _renaming(
             return None
         boards.append(place)
         known, above = dealt.shape[1], place
-    if not _same_showdowns(cards, boards[-1], hand):
+    some, few = compared
+    if not some[hand[some]].all():
         return None
-    for street, (place, bucket) in enumerate(zip(boards, cards.bucket, strict=True)):
+    here = (np.cumsum(some) - 1)[hand[some]]
+    if not _same_showdowns(few, boards[-1], here):
+        return None
+    for street, (place, bucket) in enumerate(zip(boards, few.bucket, strict=True)):
         for player in range(2):
-            if not _same_buckets(bucket[player], place, hand, strategies, 2 * street + player):
+            if not _same_buckets(bucket[player], place, here, strategies, 2 * street + player):
                 return None
     return _Renaming(hand, boards)
 

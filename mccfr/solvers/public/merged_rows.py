@@ -35,8 +35,10 @@ from mccfr.solvers.public.range_sums import Ranges, make_ranges
 def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
     """The tree with a column for each row of a board, as updates in place need it; None where they would not be exact.
 
-    The same tree where every hand on every board has a row of its own: that needs no renamings.
+    The same tree where it has one, or where every hand on every board has a row of its own: that needs no renamings.
     """
+    if public.ranges.merged:
+        return public
     if not _rows_apart(public, cards):
         return None
     shared = [_shared(public.ranges, player) for player in range(2)]
@@ -44,22 +46,27 @@ def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
         return public
     if not any(_all_alike(public, cards, shared, swaps) for swaps in (False, True)):
         return None
-    return public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
+    merged = public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
+    return merged._replace(row_weight=_row_weight(merged))
 
 
 def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
     """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
     scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
-    scaled = public._replace(reach=public.reach * scale, joint_weight=public.joint_weight * float(scale.prod()))
-    locks = public.locks._replace(share=public.locks.share.astype(dtype))
-    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=_row_weight(scaled).astype(dtype), locks=locks)
+    row_weight = public.row_weight.copy()
+    if row_weight.size:
+        row_weight[1] *= np.repeat(scale[:, 0], np.diff(public.ranges.first[:, [0, -1]])[:, 0])
+    return public._replace(
+        reach=(public.reach * scale).astype(dtype),
+        row_weight=row_weight.astype(dtype),
+        joint_weight=public.joint_weight * float(scale.prod()),
+        locks=public.locks._replace(share=public.locks.share.astype(dtype)),
+    )
 
 
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
     """[2, E] what a column counts for in its row's strategy sums and regrets, as `PublicTree` has it."""
     ranges, every = public.ranges, public.ranges.every
-    if not ranges.merged:
-        return np.zeros((2, 0))
     boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
     columns, hands = np.diff(ranges.first).ravel(), np.diff(every.first).ravel()
     times = public.copies.times[np.repeat(boards, columns)]
@@ -81,10 +88,11 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
         if np.any((np.diff(bucket) > 1) & (np.diff(board) == 0)):
             return False
         for street in pairwise(np.searchsorted(board, starts).tolist()):
-            _, low = np.unique(board[slice(*street)], return_index=True)
-            ends = np.append(low[1:], street[1] - street[0]) - 1
-            spans = sorted(zip(*(bucket[slice(*street)][places].tolist() for places in (low, ends)), strict=True))
-            if any(after[0] <= before[1] for before, after in pairwise(spans)):
+            here = bucket[slice(*street)]
+            new = np.flatnonzero(np.diff(board[slice(*street)], prepend=-1))
+            low, high = here[new], here[np.append(new[1:], len(here))[: len(new)] - 1]
+            order = np.argsort(low)
+            if np.any(low[order][1:] <= high[order][:-1]):
                 return False
     return True
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards, live_hands
+from mccfr.cards.listed import ListedCards, live_hands, of_hands
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
 """Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
@@ -104,6 +104,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
     """
+    held = np.flatnonzero(cards.reach.any(axis=0))  # of 1,326 often some fifty
+    names, cards = cards.hand_names, of_hands(cards, held)
     start, counts = 0, np.zeros((3, 2, len(walked) + 1), np.int64)  # columns, groups, hands
     by_column, by_hand = _Parts({}), _Parts({})
     for street, live in enumerate(live_hands(cards)):
@@ -118,9 +120,12 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
                 by_column.add(player, found)
                 by_hand.add(player, _every(mine, None if merge else found["place"]))
         start += live.shape[1]
-    columns, every = by_column.joined(), by_hand.joined()
+    columns, every = (
+        {name: held[of].astype(of.dtype) if name in ("hand", "ranked") else of for name, of in parts.joined().items()}
+        for parts in (by_column, by_hand)
+    )
     if np.any(columns["bucket"] < 0):
-        name = cards.hand_names[int(columns["hand"][np.argmin(columns["bucket"])])]
+        name = names[int(columns["hand"][np.argmin(columns["bucket"])])]
         raise ValueError(f"hand {name} can be dealt but has no bucket on a board")
     first, group_first, every_first = np.cumsum(counts.reshape(3, -1), axis=1).reshape(counts.shape)
     if not merge:
