@@ -55,7 +55,7 @@ const Strategy = (() => {
     return made;
   }
   /* A button for each class of hands.
-     cells: {shares, colour, height 0..1, title} or null where no hand is left */
+     cells: {shares, colour, height 0..1, title, figure, which may lack} or null where no hand is left */
   function drawGrid(box, columns, label, cells, chosen, choose) {
     box.replaceChildren();
     box.style.gridTemplateColumns = "repeat(" + columns + ", 1fr)";
@@ -70,6 +70,7 @@ const Strategy = (() => {
         made.append(fill);
       }
       made.append(element("span", text, { class: "name" }));
+      if (one?.figure) made.append(element("span", one.figure, { class: "figure" }));
       if (cell === chosen) made.setAttribute("aria-current", "true");
       box.append(made);
     });

@@ -29,7 +29,8 @@ const View = (() => {
   let other = null;           // that strategy here, as a spot; {problem} where it has none
   let solved = null;          // the spot solved again: what /api/solve says
   let chosen = ALL;           // cell of the grid whose hands are listed
-  let shown = "strategy";     // or the position whose range is drawn
+  let shown = "strategy";     // or "difference", "ev", or the position whose range is drawn
+  let views = [];             // which of these there are
   let sorted = { by: null, down: true };  // column that hands are sorted by; null: those that mix first, then by weight
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
   const only = { made: "", draws: "" };  // what hands are listed make, and may make; "": all
@@ -174,6 +175,8 @@ const View = (() => {
       const found = await ask("/api/values", { ...at, boards });
       if (number !== asked) return;
       worth = found;
+      drawViews();
+      if (shown === "ev") drawGrid();
       drawRanges();
       drawHands();
       drawActions();
@@ -360,6 +363,7 @@ const View = (() => {
     return place < 0 ? "0.0 %" : from.frequencies ? percent(from.frequencies[place]) : "–";
   }
   const big = (chips) => (chips / game.unit_chips).toFixed(2);
+  const brief3 = (chips) => big(chips).slice(0, chips < 0 ? 5 : 4).replace(/\.$/, "");  // as much as a cell holds
   /* What an action would be worth to the whole range, in chips; null where nothing is known. */
   function meanWorth(values, action) {
     if (!values) return null;
@@ -396,15 +400,16 @@ const View = (() => {
 
   const compared = () => other !== null && other.classes ? other : null;
   function drawViews() {
-    const names = [["strategy", spot.role + "'s strategy"], ...game.roles.map((role, player) =>
-      [player, role + "'s range"])];
-    if (compared()) names.splice(1, 0, ["difference", "Difference"]);
-    else if (shown === "difference") shown = "strategy";
+    const names = [["strategy", spot.role + "'s strategy"], ...(compared() ? [["difference", "Difference"]] : []),
+      ...game.roles.map((role, player) => [player, role + "'s range"]),
+      ...(game.square && worth && worth.hands ? [["ev", spot.role + "'s EV"]] : [])];
+    views = names.map(([key]) => key);
+    if (!views.includes(shown)) shown = "strategy";
     byId("views").replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",
       "aria-selected": key === shown })));
   }
   function show(key) { shown = key; drawViews(); drawGrid(); drawHands(); }
-  const whose = () => shown === "strategy" || shown === "difference" ? spot.player : shown;
+  const whose = () => game.roles[shown] ? shown : spot.player;
   /* What a strategy does with a class or hand, by the actions of both. */
   function across(actions, shares) {
     return together().map((one) => shares[actions.findIndex((each) => each.action === one.action)] || 0);
@@ -417,7 +422,8 @@ const View = (() => {
   function cellsOf(from, actions) {
     const classes = spot.classes, player = whose(), colour = shared(actions);
     if (classes === null) return game.grid.label.map(() => null);
-    const most = Math.max(...classes.reach[player], 1e-300);
+    const most = Math.max(...classes.reach[player], 1e-300), ev = shown === "ev" ? evOfClasses() : [];
+    const low = Math.min(...ev.filter((one) => one !== null)), high = Math.max(...ev.filter((one) => one !== null));
     return game.grid.label.map((_, cell) => {
       if (!classes.combos[cell]) return null;
       const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
@@ -426,10 +432,24 @@ const View = (() => {
         const apart = difference(classes.probabilities[cell], compared().classes.probabilities[cell]);
         return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
       }
+      if (shown === "ev") {
+        return { shares: [1], colour: ["range-fill"], title: ev[cell] === null ? told : "EV " + big(ev[cell]) + "; " + told,
+          height: ev[cell] === null ? 0 : (ev[cell] - low) / (high - low || 1), figure: ev[cell] === null ? "" : brief3(ev[cell]) };
+      }
       if (shown !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
       const text = actions.map((one, action) => one.name + " " + percent(shares[action])).join(", ");
       return { shares, colour, height: reach / most, title: text + "; " + told };
     });
+  }
+  /* Mean EV of the hands of each class, by their shares; null where nobody holds one. */
+  function evOfClasses() {
+    const { cells, shares } = spot.hands, sums = game.grid.label.map(() => [0, 0]);
+    worth.hands[spot.player].forEach((value, hand) => {
+      if (value === null) return;
+      sums[cells[hand]][0] += shares[spot.player][hand] * value;
+      sums[cells[hand]][1] += shares[spot.player][hand];
+    });
+    return sums.map(([sum, weight]) => weight > 0 ? sum / weight : null);
   }
   function drawGrid() {
     const two = compared() !== null && shown === "strategy";
@@ -437,7 +457,8 @@ const View = (() => {
     byId("grids").classList.toggle("two", two);
     document.querySelector("main").classList.toggle("compared", compared() !== null);
     byId("legend").hidden = !game.square || !spot.classes;
-    byId("legend").textContent = shown === "difference"
+    byId("legend").textContent = shown === "ev" ? "EV in " + game.unit + ", between the lowest and the highest of a class."
+      : shown === "difference"
       ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
         "as wide as its hands come here, of those that come here most."
       : "Height: how much of a class is left, beside the class with the most" + (shown === "strategy" ? "; widths: what it does." : ".");
@@ -744,7 +765,7 @@ const View = (() => {
     "ArrowUp": () => move(-1, 0), "ArrowDown": () => move(1, 0), "ArrowLeft": () => move(0, -1),
     "ArrowRight": () => move(0, 1),
     "a": () => { chosen = ALL; drawGrid(); drawHands(); },
-    "v": () => show(shown === "strategy" ? 0 : shown === 0 ? 1 : shown === 1 && compared() ? "difference" : "strategy"),
+    "v": () => show(views[(views.indexOf(shown) + 1) % views.length]),
     "b": () => picking === null ? openPicker() : closePicker(),
     "r": randomBoard, "t": turnTheme, "p": () => { location.hash = "#play"; }, "?": () => byId("keys").showModal(),
     "Escape": closePicker,
