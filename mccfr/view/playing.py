@@ -21,6 +21,7 @@ from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.table import settings_of
 from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import PolicySpec
+from mccfr.view.drills import dealt_at
 from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
 
@@ -52,7 +53,7 @@ class Playing:
         finally:
             self._table.release()
 
-    def _begin(self, resolve: str, seed: int) -> None:
+    def _begin(self, resolve: str, seed: int, line: str = "") -> None:
         source, betting = self._spots.source, self._spots.betting
         spec: PlayerSpec = PolicySpec(source)
         if resolve:
@@ -62,32 +63,46 @@ class Playing:
             spec = ResolvingSpec(source, settings)
         self._bot, self._person = spec.player(betting, seed=seed), _PersonSeat(betting)
         self._seed, self._number, self._position = seed, -1, 0
+        self._line, self._newest, self._counts = line, -1, True
         self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
         self._log, self._result = list[dict[str, Any]](), None
         self._cards: Deal | None = None
+        self._opened = 0
 
     _result: dict[str, Any] | None
 
     # --- what is asked ---
 
-    def sit(self, resolve: str = "", seed: int | None = None) -> dict[str, Any]:
+    def sit(self, resolve: str = "", seed: int | None = None, line: str = "") -> dict[str, Any]:
         """Begin a session and deal its first hand; answers as `state`.
 
         resolve  how the strategy solves its hands again, as commands take it: "river"; "" not at all
         seed     of cards and of what the strategy draws, from 0 to 2^63 - 1; None: one that nobody knows
+        line     that every hand begins with (`mccfr.view.drills`), from the seat of who acts then
 
-        Raises `ValueError` for a game that cannot be solved again, or another text or seed.
+        Raises `ValueError` for a game that cannot be solved again, another text or seed, and as `dealt_at`.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
+        seed = secrets.randbits(48) if seed is None else seed
+        if line:
+            dealt_at(self._spots, line, seed, 0)
         with self._lock():
-            self._begin(resolve, secrets.randbits(48) if seed is None else seed)
-            return self._deal()
+            self._begin(resolve, seed, line)
+            return self._deal(0)
 
     def deal(self, hand: int) -> dict[str, Any]:
         """Deal the hand after number `hand`, which is over; said twice, or while it is played, it changes nothing."""
         with self._lock():
-            return self._deal() if hand == self._number and self._result is not None else self._told()
+            over = hand == self._number and self._result is not None
+            return self._deal(self._newest + 1) if over else self._told()
+
+    def again(self, hand: int) -> dict[str, Any]:
+        """Deal an earlier hand once more, which does not count; `ValueError` for none, or while one is played."""
+        with self._lock():
+            if self._result is None or not 0 <= hand <= self._newest:
+                raise ValueError(f"hand = {hand}: only hands of this session, once one is over, are dealt again")
+            return self._deal(hand)
 
     def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
         """Do something in hand number `hand` after `line`; where the hand has gone on since, nothing is done.
@@ -108,24 +123,35 @@ class Playing:
 
         `hand` is its number, null before the first; `position` his; `cards` his own; `board`; `line`; `log`, what was
         done (`street`, `player`, `name`, `kind`, and the `line` before it); `pot_chips`, `behind_chips` by position
-        where stacks are known; `actions` (`action`, `name`, `kind`) where it is his turn, `raise_chips`, the least and
-        the most he may bet on this street, null where he may not, and what was `put_in_before` it; `result` once the
-        hand is over: `won_chips`, and the other's cards, `shown`, null without a showdown; of the session `played`
-        hands and `won_chips`.
+        where stacks are known; `opened` of the log's actions are those of the line that is `drilled`; `again`, whether
+        it was dealt before, and does not count; `actions` (`action`, `name`, `kind`) where it is his turn,
+        `raise_chips`, the least and the most he may bet on this street, null where he may not, and what was
+        `put_in_before` it; `result` once the hand is over: `won_chips`, and the other's cards, `shown`, null without a
+        showdown; of the session `played` hands and `won_chips`.
         """
         with self._lock():
             return self._told()
 
     # --- the table ---
 
-    def _deal(self) -> dict[str, Any]:
+    def _deal(self, number: int) -> dict[str, Any]:
         dealing = self._spots.dealing
-        self._number += 1
-        self._position, self._result, self._log = (self._number + 1) % 2, None, []
-        self._cards = dealing.deal(self._seed, self._number)
+        self._number, self._counts, self._newest = number, number > self._newest, max(number, self._newest)
+        self._position, self._result, self._log = (number + 1) % 2, None, []
+        opening = list[str]()
+        if self._line:
+            self._position, self._cards, opening = dealt_at(self._spots, self._line, self._seed, number)
+        else:
+            self._cards = dealing.deal(self._seed, number)
         for player, position in ((self._person, self._position), (self._bot, 1 - self._position)):
             player.deal(position, dealing.hand_text(self._cards.hands[position]), self._number)
         self._lay()
+        for action in opening:
+            before = self._person.state
+            self._person.see(action)
+            self._bot.see(action)
+            self._done(before, action)
+        self._opened = len(opening)
         self._go_on()
         return self._told()
 
@@ -170,7 +196,8 @@ class Playing:
             shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])
         won = fixed * (1 - 2 * self._position)
-        self._won, self._played = self._won + won, self._played + 1
+        if self._counts:
+            self._won, self._played = self._won + won, self._played + 1
         self._result = {"won_chips": won, "shown": shown}
 
     # --- how it is told ---
@@ -195,6 +222,9 @@ class Playing:
             "raise_chips": self._bounds() if turn else None,
             "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "result": self._result,
+            "drilled": self._line,
+            "opened": self._opened,
+            "again": not self._counts,
             "played": self._played,
             "won_chips": self._won,
         }

@@ -24,6 +24,7 @@ from urllib.parse import parse_qs
 
 from mccfr.view.connections import LIMITS, BoundedHandler, BoundedServer, Limits, RefusedError
 from mccfr.view.desk import FIELDS
+from mccfr.view.drills import drills
 from mccfr.view.shelf import Shelf, Shown
 from mccfr.view.solving import BusyError
 
@@ -43,6 +44,7 @@ _FILES = {
     "view.css": ("mccfr.view", _CSS),
     "strategy.js": ("mccfr.report", _SCRIPT),
     "view.js": ("mccfr.view", _SCRIPT),
+    "train.js": ("mccfr.view", _SCRIPT),
     "play.js": ("mccfr.view", _SCRIPT),
     "typed.js": ("mccfr.view", _SCRIPT),
 }
@@ -209,6 +211,7 @@ _GET: Mapping[str, _Asked] = {
     ),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
+    "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
     "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
 }
 _POST: Mapping[str, _Asked] = {
@@ -226,8 +229,9 @@ _POST: Mapping[str, _Asked] = {
         dict.fromkeys((*FIELDS, "line"), str),
     ),
     "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
-    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int}),
+    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int, "line": str}),
     "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
+    "/api/play/again": (lambda shown, hand=-1: shown.playing.again(hand), {"hand": int}),
     "/api/play/act": (
         lambda shown, hand=-1, line="", action="": shown.playing.act(hand, line, action),
         {"hand": int, "line": str, "action": str},

@@ -38,7 +38,11 @@ const Play = (() => {
     byId("play").classList.remove("busy");
     if (table !== null && table.hand !== null) draw();
   }
-  const sit = () => say(() => page.send("/api/play/sit", { resolve: byId("play-resolve").value }));
+  const sit = () => {
+    const line = Train.drilled();
+    Train.fresh();
+    return say(() => page.send("/api/play/sit", { resolve: byId("play-resolve").value, ...(line ? { line } : {}) }));
+  };
   const act = (action) => say(() => page.send("/api/play/act", { hand: table.hand, line: table.line, action }));
   const next = () => say(() => page.send("/api/play/deal", { hand: table.hand }));
 
@@ -83,6 +87,7 @@ const Play = (() => {
     }
     byId("play-session").textContent = "Hand " + (table.hand + 1) + " · " + table.played + " played · " +
       signed(table.won_chips);
+    Train.drawn(table);
   }
   function drawLog() {
     const box = byId("play-log");
@@ -108,7 +113,7 @@ const Play = (() => {
     }
     tellCosts(costs, table.hand);
   }
-  const boardOf = (one) => page.split(table.board).slice(0, page.game.streets[one.street].cards).join("");
+  const boardOf = (one, at = table) => page.split(at.board).slice(0, page.game.streets[one.street].cards).join("");
   /* What each of the person's decisions gave away, by the strategy; some take a moment. */
   async function tellCosts(costs, hand) {
     for (const [one, told] of costs) {
@@ -154,6 +159,8 @@ const Play = (() => {
   }
   function begin(lent) {
     page = lent;
+    const again = (hand) => say(() => page.send("/api/play/again", { hand }));
+    Train.begin(Object.assign(Object.create(lent), { again, sit, redraw: () => Train.drawn(table) }), (at, one) => boardOf(one, at));
     byId("tab-play").addEventListener("click", () => { location.hash = "#play"; });
     byId("tab-look").addEventListener("click", () => { if (byId("look").hidden) location.hash = left; });
     byId("play-next").addEventListener("click", next);
@@ -166,6 +173,7 @@ const Play = (() => {
     table = null;
     byId("play-resolve-row").hidden = !page.game.any_bet;
     byId("play-unit").textContent = page.game.unit;
+    Train.turn();
   }
   return { begin, show, shown, turn };
 })();

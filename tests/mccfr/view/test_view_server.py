@@ -90,7 +90,7 @@ def test_nothing_but_get_and_post_is_known(holdem, method):
 def test_files_are_those_of_the_page_alone(holdem):
     for path, kind in (
         ("/", "text/html"),
-        *((f"/{name}.js", "text/javascript") for name in ("view", "play", "typed", "strategy")),
+        *((f"/{name}.js", "text/javascript") for name in ("view", "play", "train", "typed", "strategy")),
         *((f"/{name}.css", "text/css") for name in ("view", "strategy")),
     ):
         status, headers, body = ask(holdem, path)
@@ -405,6 +405,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page["told = document.querySelector('#play-log .cost'), told.firstElementChild.click()"]  # before the flop
         page.wait("told.title")  # an interval, or why there is none
         check_the_phone(page)
+        check_the_trainer(page)
         page.press("n")
         page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
         page["document.getElementById('tab-look').click()"]
@@ -418,6 +419,29 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert light == page[paper] != dark
         assert page.problems == []
         assert page.requests and all(url.startswith((holdem.url, "data:", "about:")) for url in page.requests)
+
+
+def check_the_trainer(page):
+    """The hand that is over is judged, decision by decision; its costliest is tried again; a spot is drilled."""
+    told, session = "[...document.querySelectorAll('#train-told p')].map((one) => one.textContent)", "play-session"
+    page["document.getElementById('train-on').click()"]
+    judged = page.wait(f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
+    own = page["document.querySelectorAll('#play-log .cost').length"]
+    assert len(judged) == own and all(one.startswith("You: ") and "; the strategy: " in one for one in judged)
+    assert page["document.getElementById('train-score').textContent"].startswith(f"{own} decisions, ")
+    if page["document.querySelectorAll('#train-again button').length"]:  # as the table's seed has it
+        page["document.querySelector('#train-again button').click()"]
+        page.wait("document.getElementById('play-result').hidden")
+        assert page[f"document.getElementById('{session}').textContent"].startswith("Hand 1 · 1 played")
+    page["document.getElementById('train-on').click()"]
+    list_ = "document.getElementById('train-drill')"
+    drilled = page[f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value"]
+    page[f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))"]
+    page.wait(f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
+    assert page["document.querySelectorAll('#play-log .step').length"] == drilled.count("r") + drilled.count("c")
+    while page["document.getElementById('play-result').hidden"]:
+        page.wait("!document.getElementById('play').classList.contains('busy')")
+        page.press("c")
 
 
 @pytest.mark.slow

@@ -1,0 +1,78 @@
+"""Spots that are drilled at the page's table: hands that begin with a line, dealt as the strategy comes there.
+
+A board of the line's street is dealt first, then both hands by the ranges that the strategy's play of the line leaves
+on it, disjoint, and then the rest of the board.  Boards come as they are dealt: how often the line is played on each
+counts for nothing.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr.cards.dealt import Deal
+from mccfr.games.translation import Translation
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import line_text
+from mccfr.view.spots import Spots
+
+_TRIES = 50
+_RAISES = ("", "a raise", "a 3-bet", "a 4-bet", "a 5-bet")
+_STREAM = 5
+
+
+class Drilled(NamedTuple):
+    """A hand that begins with a line.
+
+    position  of who acts after it
+    deal      hands by position, and boards
+    actions   of the line
+    """
+
+    position: int
+    deal: Deal
+    actions: list[str]
+
+
+def drills(spots: Spots) -> list[dict[str, str]]:
+    """Lines before the first board of a hold'em strategy, and their names: "button, facing a 3-bet"."""
+    if not isinstance(spots.betting, Translation):
+        return []
+    tree, found = spots.source.game.tree, []
+    for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
+        line = line_text(tree, node)
+        raises, block = line.count("r"), int(tree.arrays.block[node])
+        if block > 1 or raises >= len(_RAISES):
+            continue
+        facing = f"facing {_RAISES[raises]}" if raises else "first in" if not line else "after a limp"
+        found.append({"line": line, "name": f"{spots.roles[block % 2]}, {facing}" + f": {line}" * (raises > 0)})
+    return found
+
+
+def dealt_at(spots: Spots, line: str, seed: int, number: int) -> Drilled:
+    """Hand `number` of a seed that begins with a line.
+
+    Raises `ValueError` for a line that means nothing, or by which the strategy never comes anywhere.
+    """
+    dealing = spots.dealing
+    street = int(spots.spot(line)["street"])
+    rng = np.random.default_rng([seed, number, _STREAM])
+    for _ in range(_TRIES):
+        boards = dealing.deal(seed, int(rng.integers(1 << 40))).boards
+        at = spots.decision(line, dealing.board_text(street, boards[street]))
+        player, reach = at.state.player, np.maximum(at.reach, 0.0)
+        joint = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0.0)
+        if not joint.sum() > 0:
+            continue
+        own = int(rng.choice(len(joint), p=joint / joint.sum()))
+        masks = dealing.hand_masks()
+        met = np.where((masks & masks[own]) == 0, reach[1 - player], 0.0)
+        if not met.sum() > 0:
+            continue
+        other = int(rng.choice(len(met), p=met / met.sum()))
+        taken = [card for hand in (own, other) for card in dealing.hand_cards[hand].tolist() if card >= 0]
+        last = dealing.streets - 1
+        full, _ = dealing.full_boards(street, boards[street], taken, 1, rng)
+        path = dealing.path(last, full[int(rng.integers(len(full)))])
+        hands = (own, other) if player == 0 else (other, own)
+        return Drilled(player, Deal(hands, path), [action for _, action, _ in at.acted])
+    raise ValueError(f"line {line[:60]!r}: by the strategy nobody comes there; drill another spot")

@@ -1,0 +1,85 @@
+"""Spots that are drilled at the page's table: hands begin with their line, dealt by both ranges; hands played again.
+
+Shows:
+
+* Drilled hands begin with their line, dealt by both ranges; hands are played again without counting
+  (test_a_drilled_hand_begins_with_its_line, test_hands_are_dealt_by_both_ranges,
+  test_a_hand_played_again_is_the_same_and_does_not_count)
+"""
+
+import numpy as np
+import pytest
+from policies import write_random
+from random_policy import policy
+from refusals import refusals, refused
+from test_playing import played
+
+from mccfr.config.games import KuhnGame, LeducGame
+from mccfr.view import Spots, open_spots
+from mccfr.view.drills import dealt_at, drills
+from mccfr.view.playing import Playing
+
+
+@pytest.fixture(scope="module")
+def spots():
+    return Spots(policy(), "random")
+
+
+@pytest.mark.parametrize("line", ["r200r600", "r300c/cr900", "cc/cc/"])
+def test_a_drilled_hand_begins_with_its_line(spots, line):
+    """Of any street, bets that the tree has not included; the person acts next, and the hand goes on to its end."""
+    table, said = Playing(spots), spots.spot(line)["line"]
+    state = table.sit(seed=3, line=line)
+    for number in range(3):
+        assert state["line"] == said and state["hand"] == number and state["drilled"] == line
+        assert len(state["log"]) == state["opened"] == sum(mark in "cfr" for mark in said) and state["actions"]
+        assert state["position"] == spots.spot(line)["player"]
+        state = played(table, state, lambda now: "c")[-1]
+        assert state["played"] == number + 1
+        state = table.deal(number)
+
+
+def test_hands_are_dealt_by_both_ranges(tmp_path):
+    """Kuhn after a bet: each pair of cards as often as the first player bets with his."""
+    found = open_spots(write_random(tmp_path / "kuhn", KuhnGame(), seed=2))
+    reach = found.decision("b", "").reach
+    pairs = np.outer(reach[0], reach[1]) * (1 - np.eye(3))
+    dealt = np.zeros((3, 3))
+    for number in range(600):
+        one = dealt_at(found, "b", 1, number)
+        assert one.position == 1 and one.actions == ["b"]
+        dealt[one.deal.hands] += 1
+    share = pairs / pairs.sum()
+    assert np.abs(dealt / 600 - share).max() < 4 * np.sqrt(0.25 / 600) and (dealt[share == 0] == 0).all()
+
+
+def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
+    table = Playing(spots)
+    first = table.sit(seed=5)
+    over = played(table, first, lambda now: "c")[-1]
+    second = played(table, table.deal(0), lambda now: "c")[-1]
+    again = table.again(0)
+    assert again["again"] and (again["hand"], again["cards"], again["position"]) == (
+        0,
+        first["cards"],
+        first["position"],
+    )
+    refused("once one is over", table.again, 0)
+    ended = played(table, again, lambda now: "c")[-1]
+    assert (ended["played"], ended["won_chips"]) == (2, second["won_chips"])
+    assert ended["result"] == over["result"]
+    assert table.deal(0)["hand"] == 2
+    refused("only hands of this session", table.again, 9)
+
+
+def test_spots_have_names_that_players_use(spots, tmp_path):
+    named = {one["line"]: one["name"] for one in drills(spots)}
+    assert named["r200r600"].endswith("facing a 3-bet: r200r600") and named[""].endswith("first in")
+    assert named["c"].endswith("after a limp") and not any("/" in line for line in named)
+    assert drills(open_spots(write_random(tmp_path / "leduc", LeducGame()))) == []
+
+
+test_refusals = refusals(
+    ("the hand is over", lambda spots: Playing(spots).sit(seed=1, line="f")),
+    ("is no action", lambda spots: Playing(spots).sit(seed=1, line="x")),
+)
