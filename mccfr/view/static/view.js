@@ -402,7 +402,7 @@ const View = (() => {
   function drawViews() {
     const names = [["strategy", spot.role + "'s strategy"], ...(compared() ? [["difference", "Difference"]] : []),
       ...game.roles.map((role, player) => [player, role + "'s range"]),
-      ...(game.square && worth && worth.hands ? [["ev", spot.role + "'s EV"]] : [])];
+      ...(game.square && worth && worth.hands ? [["ev", "EV"]] : [])];
     views = names.map(([key]) => key);
     if (!views.includes(shown)) shown = "strategy";
     byId("views").replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",

@@ -270,7 +270,7 @@ def check_the_filters(page, hands, player):
 
 def check_the_ev_of_classes(page, hands, values, player):
     """Each cell of the grid of EV has the mean of its hands, by their shares, in big blinds."""
-    page.wait("document.querySelector('#views button:last-child').textContent.endsWith(' EV')")
+    page.wait("document.querySelector('#views button:last-child').textContent === 'EV'")
     page["document.querySelector('#views button:last-child').click()"]
     for cell, name in ((0, "AA"), (3, "AJs"), (14, "KK")):
         held = [(hands["shares"][player][k], values[k]) for k, at in enumerate(hands["cells"]) if at == cell]
