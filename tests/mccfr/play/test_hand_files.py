@@ -29,8 +29,8 @@ blinds_or_straddles = [50, 100, 0, 0, 0, 0]
 min_bet = 100
 starting_stacks = [10000, 10000, 10000, 10000, 10000, 10000]
 actions = ['d dh p1 TcQc', 'd dh p2 8s4c', 'd dh p3 9c3d', 'd dh p4 Ah4h', 'd dh p5 Th5s', 'd dh p6 6c7s', 'p3 f', \
-'p4 cbr 210', 'p5 f', 'p6 f', 'p1 cc', 'p2 f', 'd db 7d5h9d', 'p1 cc', 'p4 cc', 'd db 7c', 'p1 cc', 'p4 cc', 'd db Qh', \
-'p1 cbr 230', 'p4 f']
+'p4 cbr 210', 'p5 f', 'p6 f', 'p1 cc', 'p2 f', 'd db 7d5h9d', 'p1 cc', 'p4 cc', 'd db 7c', 'p1 cc', 'p4 cc', \
+'d db Qh', 'p1 cbr 230', 'p4 f']
 hand = 0
 players = ['MrBlue', 'MrBlonde', 'MrWhite', 'MrPink', 'MrBrown', 'Pluribus']
 finishing_stacks = [10310, 9900, 10000, 9790, 10000, 10000]
