@@ -140,7 +140,9 @@ def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, A
     rows = []
     for row in reviewed.decisions:
         known = {key: value for key, value in row._asdict().items() if key != "verdict"} | row.verdict._asdict()
-        rows.append(known | {"position": ROLES[row.position], "street": STREETS[row.street], "pot": reviewed.pot})
+        link = f"#line={row.line}" + (f"&board={row.board}" if row.board else "")
+        told = {"position": ROLES[row.position], "street": STREETS[row.street], "pot": reviewed.pot, "link": link}
+        rows.append(known | told)
     return {
         "where": where,
         "names": list(hand.names),

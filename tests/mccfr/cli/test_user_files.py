@@ -42,6 +42,9 @@ def writers(run, path):
         "bot --log": (*NOBODY, closed_port(), "--patience", "0s", "--log", path),
         "evaluate --keep": ("evaluate", run, "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", path),
         "match --keep": ("match", run, "always-call", "--hands", 200, "--keep", path),
+        "match --declare": (
+            *("match", run, "always-call", "--hands", 200, "--declare", path, "--expect", "chips low > 0"),
+        ),
         "review --keep": ("review", run, "--policy", run, "--keep", path),
         "report": ("report", run, path),
         "export": ("export", run, path, "--replace"),

@@ -133,6 +133,8 @@ def test_another_bet_costs_what_it_is_taken_for(reviewer):
     mixed = (1 - share) * costs[0] + share * costs[1]
     assert bet.verdict.cost_chips == pytest.approx(mixed, abs=0.006 * abs(costs[1] - costs[0]) + 1e-6)
     assert call.verdict.taken_for.endswith("after 'r300c/cc/cc/r900'")
+    answered = exact("r300c/cc/cc/r900", board, holes[1], 1)  # in the tree's chips, and 750 lie where it has 900
+    assert call.verdict.cost_chips == pytest.approx(answered[1] * 750 / 900, abs=1e-6) and answered[1] > 0
 
 
 def test_a_hand_that_is_solved_again_has_costs_against_the_solution():
@@ -172,6 +174,7 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
     worst = [row["cost_chips"] for row in whole["worst"]]
+    assert whole["worst"][0]["link"].startswith(f"#line={whole['worst'][0]['line']}")
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()
     assert len(lines) == 7 and json.loads(lines[1])[1]["where"] == "match.log, line 2"

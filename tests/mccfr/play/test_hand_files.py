@@ -28,11 +28,31 @@ antes = [0, 0, 0, 0, 0, 0]
 blinds_or_straddles = [50, 100, 0, 0, 0, 0]
 min_bet = 100
 starting_stacks = [10000, 10000, 10000, 10000, 10000, 10000]
-actions = ['d dh p1 TsTc', 'd dh p2 QdAs', 'd dh p3 5h2h', 'd dh p4 7s6d', 'd dh p5 8s9s', 'd dh p6 Qh7h', 'p3 f']
+actions = ['d dh p1 TcQc', 'd dh p2 8s4c', 'd dh p3 9c3d', 'd dh p4 Ah4h', 'd dh p5 Th5s', 'd dh p6 6c7s', 'p3 f', \
+'p4 cbr 210', 'p5 f', 'p6 f', 'p1 cc', 'p2 f', 'd db 7d5h9d', 'p1 cc', 'p4 cc', 'd db 7c', 'p1 cc', 'p4 cc', \
+'d db Qh', 'p1 cbr 230', 'p4 f']
 hand = 0
-players = ['Pluribus', 'MrWhite', 'Gogo', 'Budd', 'Eddie', 'Bill']
+players = ['MrBlue', 'MrBlonde', 'MrWhite', 'MrPink', 'MrBrown', 'Pluribus']
+finishing_stacks = [10310, 9900, 10000, 9790, 10000, 10000]
 """
-SIX = "STATE:0:fffr225ff:TsTc|QdAs|5h2h|7s6d|8s9s|Qh7h:-50|-100|0|0|0|150:Pluribus|MrWhite|Gogo|Budd|Eddie|Bill"
+SIX = (
+    "STATE:154:fr250ffr1150fc/r2050c/r3750c/r6250f:KsQc|3c6s|Ah9c|9d9h|7sKc|8c3s/4s7d4d/4c/As:"
+    "3850|-100|0|-3750|0|0:MrOrange|Pluribus|MrBlue|MrBlonde|MrWhite|MrPink"
+)
+"""Published hands of Pluribus (Brown & Sandholm 2019), in both forms in which they go round."""
+ONLINE = """[15]
+variant = 'NT'
+ante_trimming_status = false
+antes = [0, 0]
+blinds_or_straddles = [5, 10]
+min_bet = 10
+starting_stacks = [1851.58, 1475.69]
+actions = ['d dh p1 ????', 'd dh p2 ????', 'p2 cc', 'p1 cc', 'd db 5c7c7s', 'p1 cbr 20', 'p2 cc', 'd db 9d', \
+'p1 cbr 45', 'p2 cc', 'd db Jh', 'p1 cc', 'p2 cbr 150', 'p1 cc', 'p2 sm 4cJc', 'p1 sm ????']
+time = 00:04:54
+players = ['one', 'two']
+"""
+"""Played for money in 2009, of the HandHQ part of the PHH data set."""
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +147,9 @@ def test_what_others_wrote_is_read_in_the_chips_of_the_policy(tmp_path):
     assert not why and hand == LoggedHand(
         0, "r250c/cr550r1150f", ("AsKh", ""), ("3hKdTs",), (550.0, -550.0), ("p: 0", "p1")
     )
+    (tmp_path / "online.phhs").write_text(ONLINE)
+    ((hand, why),) = found(tmp_path / "online.phhs", HoldemGame(stack=14756.9))
+    assert not why and (hand.betting, hand.holes) == ("cc/r300c/r750c/cr2250c", ("", "4cJc")) and hand.chips is None
     (tmp_path / "log").write_text("STATE:7:cc/cc/cc/cc:7d3d|2hAc/5sKs7s/9s/6h:0|0:A|B\nSTATE:9:f:5c4s|As7d:50|-50:A|B")
     assert [why for _, why in found(tmp_path / "log")] == [
         "0 chips were won by the big blind there, and by cards and betting 100",
