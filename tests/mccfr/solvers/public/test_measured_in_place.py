@@ -2,7 +2,7 @@
 
 Shows:
 
-* Sums measured in place, in float32 or cells of 16 bits, are worth what float64 says to 1e-5 of the pot
+* Sums measured in place, in float32 or int16, are worth what float64 says to 1e-5 of the pot
   (test_sums_in_place_are_worth_what_their_strategy_is_in_float64; planted:
   test_planted_error_rows_that_are_read_as_probabilities)
 """

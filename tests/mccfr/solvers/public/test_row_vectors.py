@@ -2,8 +2,7 @@
 
 Shows:
 
-* Full width's vectors of rows give the bits of the minimisers' loops, whatever is left over behind whole vectors
-  (test_rows_as_vectors_have_the_bits_of_loops)
+* Full width's vectors of rows have the bits of loops (test_rows_as_vectors_have_the_bits_of_loops)
 """
 
 import numpy as np
