@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.kernels.jit import inline_njit, njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 
 CATEGORIES = (
     "high card",
@@ -169,7 +169,7 @@ def evaluator_tables() -> EvaluatorTables:
 
 @part_njit
 def board_sums(tables, board):
-    """Key and suit sets (two int64) of the cards in an array: what `add_hand` and `strength_of_sums` continue from."""
+    """Key and suit sets (two int64) of the cards in an array: what `strength_of_sums` continues from."""
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(board.shape[0]):
         key += tables.card_key[board[i]]
@@ -196,30 +196,6 @@ def strength_of_sums(tables, key, suit_sets, cards):
         flush >>= 4
         shift += 16
     return np.int64(tables.flush_strength[(suit_sets >> shift) & _RANK_SET])
-
-
-@part_njit
-def add_hand(tables, key, suit_sets, a, b):
-    """Strength (int64) of hole cards a, b on a five-card board with the given sums."""
-    return strength_of_sums(
-        tables,
-        key + tables.card_key[a] + tables.card_key[b],
-        suit_sets | tables.card_suit_set[a] | tables.card_suit_set[b],
-        7,
-    )
-
-
-@inline_njit
-def showdown(tables, deal):
-    """Strengths (two int64) of both players' hands in a deal [9]: player 0's hole cards, player 1's, the board.
-
-    Inlined, and takes the whole deal: passing slices to a compiled call costs several times the evaluation.
-    """
-    key, suit_sets = np.int64(SUIT_START), np.int64(0)
-    for i in range(4, 9):
-        key += tables.card_key[deal[i]]
-        suit_sets |= tables.card_suit_set[deal[i]]
-    return add_hand(tables, key, suit_sets, deal[0], deal[1]), add_hand(tables, key, suit_sets, deal[2], deal[3])
 
 
 @part_njit

@@ -108,12 +108,3 @@ def preflop_histograms(strengths: NDArray[np.int64], bins: int = DEFAULT_BINS) -
         raise ValueError(f"strengths have shape {strengths.shape}: counts of all 1,981 river strengths are needed")
     first = np.searchsorted(bin_of, np.arange(bins))
     return np.add.reduceat(strengths, first, axis=1)
-
-
-def cumulative(counts: NDArray[Any]) -> NDArray[np.float32]:
-    """Cumulative distributions [..., bins] float32 of histograms of any counts; ends with 1, and all 0 where empty.
-
-    Two histograms' earth mover's distance, in bins, is the sum of absolute differences of theirs.
-    """
-    sums = np.cumsum(counts, axis=-1, dtype=np.int64)
-    return (sums / np.maximum(sums[..., -1:], 1)).astype(np.float32)

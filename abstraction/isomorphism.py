@@ -33,8 +33,7 @@ _NUMBER = (1 << GROUP_SHIFT) - 1
 
 # --- kernels ---
 #
-# All of them are inlined into the loops that call them: handing fourteen arrays to a compiled call takes longer than
-# the work itself.
+# They are inlined into the loop that calls them: handing ten arrays to a compiled call takes longer than the work.
 
 
 @inline_njit
@@ -85,126 +84,11 @@ def index_hand(tables, cards):
     return index
 
 
-@inline_njit
-def _configuration_of(offset, index):
-    """Configuration (int64) that an index belongs to."""
-    low, high = np.int64(0), np.int64(offset.shape[0] - 1)
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if offset[middle] <= index:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@inline_njit
-def _largest_member(multiset, i):
-    """Largest x with C(x + i, i + 1) ≤ multiset: the last of i + 1 sorted numbers.
-
-    x^(i + 1) / (i + 1)! does not exceed the binomial, so the root is an upper bound, at most two too large.
-    """
-    if i == 0 or multiset == 0:
-        return multiset
-    if i == 1:
-        x = np.int64(np.sqrt(2.0 * multiset)) + 1
-    elif i == 2:
-        x = np.int64(np.cbrt(6.0 * multiset)) + 1
-    else:
-        x = np.int64(np.sqrt(np.sqrt(24.0 * multiset))) + 1
-    while _multisets(x, i) > multiset:
-        x -= 1
-    return x
-
-
-@inline_njit
-def _previous_suit(rest, multiset, radix, i, last_of_group):
-    """Number of the suit that is member i of its group, and what it leaves of an index and of its group's multiset."""
-    if last_of_group:
-        multiset = rest // radix
-        rest -= multiset * radix
-    x = _largest_member(multiset, i)
-    return x, rest, multiset - _multisets(x, i)
-
-
-@inline_njit
-def _put_card(out, first, filled, card):
-    """Insert a card into the sorted cards out[first : first + filled]."""
-    place = first + filled
-    while place > first and out[place - 1] > card:
-        out[place] = out[place - 1]
-        place -= 1
-    out[place] = card
-
-
-@inline_njit
-def unindex_hand(tables, index, out):
-    """Write the representative of a class into out [N], sorted within each round; the index is not checked."""
-    suits = tables.configurations
-    row = _configuration_of(suits.offset, index)
-    rest, multiset = index - suits.offset[row], np.int64(0)
-    filled = np.int64(0)  # cards written to each round, 8 bits a round
-    for position in range(3, -1, -1):
-        radix, member = suits.group_radix[row, position], suits.member[row, position]
-        last = position == 3 or suits.member[row, position + 1] == 0
-        x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
-        used = np.int64(0)
-        for r in range(suits.held.shape[1]):
-            held = suits.held[row, r, position]
-            if held == 0:
-                continue
-            later = x // suits.choices[row, r, position]
-            ranks = tables.ranks.sets[tables.ranks.first_set[held] + x - later * suits.choices[row, r, position]]
-            x = later
-            gaps = used
-            while gaps:  # open, from below, the gaps that the earlier rounds left
-                below = (gaps & -gaps) - 1
-                ranks += ranks & ~below
-                gaps &= gaps - 1
-            used |= ranks
-            while ranks:
-                card = 4 * tables.ranks.set_size[(ranks & -ranks) - 1] + position
-                _put_card(out, tables.round_start[r], filled >> 8 * r & 255, card)
-                filled += 1 << 8 * r
-                ranks &= ranks - 1
-
-
-@inline_njit
-def orbit_of_index(tables, index):
-    """Number of hands (int64) in a class: 24 relabellings over those that change nothing."""
-    suits = tables.configurations
-    row = _configuration_of(suits.offset, index)
-    rest, multiset = index - suits.offset[row], np.int64(0)
-    later, equal, unchanged = np.int64(-1), np.int64(0), np.int64(1)
-    for position in range(3, -1, -1):
-        radix, member = suits.group_radix[row, position], suits.member[row, position]
-        last = position == 3 or suits.member[row, position + 1] == 0
-        x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
-        equal = equal + 1 if x == later and not last else np.int64(1)
-        unchanged *= equal
-        later = x
-    return 24 // unchanged
-
-
 @njit
 def _fill_indices(tables, cards, out):
     """Indices of hands [H, N] int8 into out [H] int64."""
     for hand in range(cards.shape[0]):
         out[hand] = index_hand(tables, cards[hand])
-
-
-@njit
-def _fill_hands(tables, indices, out):
-    """Representatives of indices [H] int64 into out [H, N] int8."""
-    for hand in range(indices.shape[0]):
-        unindex_hand(tables, indices[hand], out[hand])
-
-
-@njit
-def _fill_orbits(tables, indices, out):
-    """Orbit sizes of indices [H] int64 into out [H] int64."""
-    for hand in range(indices.shape[0]):
-        out[hand] = orbit_of_index(tables, indices[hand])
 
 
 @njit
@@ -224,10 +108,7 @@ def _first_repeat(cards):
 
 @dataclass(frozen=True)
 class Indexer:
-    """Numbers the hands of one shape up to suit relabelling; `indexer` makes it.
-
-    For use inside other kernels: `index_hand`, `unindex_hand` and `orbit_of_index` with `tables`.
-    """
+    """Numbers the hands of one shape up to suit relabelling; `indexer` makes it."""
 
     cards_per_round: tuple[int, ...]
     """cards of each round; their sum is N below"""
@@ -266,45 +147,6 @@ class Indexer:
         out = np.empty(len(rows), np.int64)
         _fill_indices(self.tables, rows, out)
         return out
-
-    def unindex(self, index: int) -> tuple[int, ...]:
-        """The N cards that stand for a class, sorted within each round; ValueError as for `unindex_batch`."""
-        return tuple(self.unindex_batch([index])[0].tolist())
-
-    def unindex_batch(self, indices: ArrayLike) -> NDArray[np.int8]:
-        """The cards that stand for each class of indices [H] integer: [H, N] int8, sorted within each round.
-
-        Raises ValueError if the indices are not a list of integers of 0 to size − 1.
-        """
-        checked = self._checked(indices)
-        out = np.empty((len(checked), sum(self.cards_per_round)), np.int8)
-        _fill_hands(self.tables, checked, out)
-        return out
-
-    def orbit_size(self, index: int) -> int:
-        """Number of hands in a class, 1 to 24; ValueError as for `orbit_size_batch`."""
-        return int(self.orbit_size_batch([index])[0])
-
-    def orbit_size_batch(self, indices: ArrayLike) -> NDArray[np.int64]:
-        """Number of hands in each class of indices [H] integer, the order within a round not counting: [H] int64.
-
-        Raises ValueError if the indices are not a list of integers of 0 to size − 1.
-        """
-        checked = self._checked(indices)
-        out = np.empty(len(checked), np.int64)
-        _fill_orbits(self.tables, checked, out)
-        return out
-
-    def _checked(self, indices: ArrayLike) -> NDArray[np.int64]:
-        given = np.asarray(indices)
-        if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
-            raise ValueError(f"indices have shape {given.shape} and dtype {given.dtype}: a list of integers is needed")
-        if given.size and not (given.min() >= 0 and given.max() < self.size):
-            raise ValueError(
-                f"indices range from {given.min()} to {given.max()}: rounds of {list(self.cards_per_round)} "
-                f"have the indices 0 to {self.size - 1}"
-            )
-        return np.array(given, np.int64)
 
 
 @cache

@@ -25,10 +25,6 @@ class RankSets(NamedTuple):
     """[8192] number of ranks in a rank set"""
     set_number: NDArray[np.int64]
     """[8192] place of a rank set among those of its size"""
-    sets: NDArray[np.int64]
-    """[8192] rank sets by size, then place"""
-    first_set: NDArray[np.int64]
-    """[14] where the sets of each size start in `sets`"""
 
 
 class Configurations(NamedTuple):
@@ -37,12 +33,8 @@ class Configurations(NamedTuple):
     A position 0..3 is a suit's place in its configuration.
     """
 
-    held: NDArray[np.int64]
-    """[C, R, 4] cards of each position in each round"""
-    choices: NDArray[np.int64]
-    """[C, R, 4] number of rank sets for them"""
     radix: NDArray[np.int64]
-    """[C, R, 4] product of the choices of the earlier rounds"""
+    """[C, R, 4] product of the number of rank sets that a position may hold in the earlier rounds"""
     group: NDArray[np.int64]
     """[C, 4] number of the group of suits with equal counts, << 32"""
     member: NDArray[np.int64]
@@ -72,7 +64,7 @@ def _rank_sets() -> RankSets:
     first_set = np.searchsorted(set_size[sets], np.arange(_RANKS + 1))
     set_number = np.empty_like(sets)
     set_number[sets] = np.arange(len(sets)) - first_set[set_size[sets]]
-    return RankSets(set_size, set_number, sets, first_set)
+    return RankSets(set_size, set_number)
 
 
 def _splits(cards: int) -> Iterator[tuple[int, ...]]:
@@ -139,7 +131,6 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
     """The tables of a shape, in milliseconds for those of hold'em and 0.3 s for seven rounds of one card."""
     configurations, weights, layout = _layouts(cards_per_round)
-    held = np.array(configurations, np.int64).transpose(0, 2, 1)
     choices = np.array([[_choices(counts) for counts in row] for row in configurations], np.int64).transpose(0, 2, 1)
     radix = np.ones_like(choices)
     radix[:, 1:] = np.cumprod(choices, axis=1)[:, :-1]
@@ -150,8 +141,6 @@ def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
         layout=layout,
         ranks=_rank_sets(),
         configurations=Configurations(
-            held=np.ascontiguousarray(held),
-            choices=np.ascontiguousarray(choices),
             radix=np.ascontiguousarray(radix),
             group=np.array(groups, np.int64) << GROUP_SHIFT,
             member=np.array(members, np.int64),

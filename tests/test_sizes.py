@@ -15,11 +15,11 @@ PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
 LINES, PACKED_LINES, ARGUMENTS = 60, 85, 8
 BUDGETS = {
-    "configuration keys": 152,
+    "configuration keys": 150,
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 2,
     "files that external sampling's kernel is made of": 5,
-    "words of pages": 47_100,
+    "words of pages": 47_050,
     "methods of Algorithm": 11,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""

@@ -19,7 +19,7 @@ from abstraction.clustering.assign import Nearest, group_members, nearest_centre
 from abstraction.clustering.centres import group_centres
 from abstraction.clustering.keeping import NOTHING, Keeper
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
-from abstraction.clustering.seeding import seed_centres, uniform
+from abstraction.clustering.seeding import seed_centres
 from abstraction.kernels.jit import njit
 
 ITERATIONS = 100
@@ -200,13 +200,6 @@ class Clustering:
     """steps of Lloyd's iteration"""
 
 
-def _sample(problem: Problem, size: int, seed: int) -> Problem:
-    """`size` of the points, drawn without replacement, with their weights; in order of their number."""
-    draws = np.random.Generator(np.random.PCG64(int(uniform(seed, 1) * 2**53)))
-    chosen = np.sort(np.argsort(draws.random(len(problem.points)), kind="stable")[:size])
-    return Problem(problem.points[chosen], problem.weights[chosen], problem.metric, problem.workers)
-
-
 def kmeans(
     points: NDArray[Any],
     weights: ArrayLike | None,
@@ -214,7 +207,6 @@ def kmeans(
     *,
     distance: str = "l2",
     seed: int = 0,
-    sample: int | None = None,
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     workers: int = 1,
@@ -222,8 +214,7 @@ def kmeans(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets: duplicates merged, k-means++, Lloyd to the end.
 
-    `sample`: cluster that many of the distinct points only, then assign all.  Raises ValueError for k larger than the
-    number of distinct points (or than the sample), and as `clustering_problem` does.
+    Raises ValueError for k larger than the number of distinct points, and as `clustering_problem` does.
     """
     merged = distinct_points(points, weights)
     whole = clustering_problem(merged.points, merged.weights, distance, workers)
@@ -231,11 +222,5 @@ def kmeans(
         raise ValueError(
             f"k is {k}, but there are {len(whole.points)} distinct points: choose k at most that, at least 1"
         )
-    if sample is not None and sample < k:
-        raise ValueError(f"sample is {sample}, but k is {k}: a sample of at least k points is needed")
-    part = whole if sample is None or sample >= len(whole.points) else _sample(whole, sample, seed)
-    state = run(part, start(part, k, seed), iterations, tolerance, progress)
-    if part is whole:
-        return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)
-    all_points = start_from(whole, state.centres)
-    return Clustering(all_points.centres, all_points.labels[merged.inverse], all_points.inertia, state.iteration)
+    state = run(whole, start(whole, k, seed), iterations, tolerance, progress)
+    return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Members, group_members, own_distances
 from abstraction.clustering.centres import group_centres
@@ -34,7 +34,7 @@ from abstraction.clustering.kmeans import (
     step,
 )
 from abstraction.clustering.metric import L2
-from abstraction.clustering.points import Problem, clustering_problem, distinct_points
+from abstraction.clustering.points import Problem
 from abstraction.kernels.parallel import run_ranges
 
 _DIMENSIONS = 4
@@ -212,38 +212,3 @@ def refine(
         _keep_flat(keeper, state)
         tell("flat", min(state.iteration, flat_steps), flat_steps)
     return state
-
-
-def two_level(
-    points: NDArray[Any],
-    weights: ArrayLike | None,
-    k: int,
-    *,
-    distance: str = "l2",
-    seed: int = 0,
-    groups: int | None = None,
-    flat_steps: int = FLAT_STEPS,
-    iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
-    workers: int = 1,
-    progress: Progress | None = None,
-) -> Clustering:
-    """Cluster points [N, D] with weights [N] into k buckets by two levels; as `kmeans` otherwise.
-
-    `groups` of the first level: √k rounded if None.  Every label is the nearest centre's; `iterations` of the result
-    counts the flat steps.  Raises ValueError for k larger than the number of distinct points, groups outside 1 to k,
-    and as `clustering_problem` does.
-    """
-    merged = distinct_points(points, weights)
-    problem = clustering_problem(merged.points, merged.weights, distance, workers)
-    state = refine(
-        problem,
-        k,
-        seed=seed,
-        groups=groups,
-        flat_steps=flat_steps,
-        iterations=iterations,
-        tolerance=tolerance,
-        progress=progress,
-    )
-    return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)

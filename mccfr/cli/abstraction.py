@@ -47,9 +47,8 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.option("--against", metavar="DIR", type=path_type, help="Another abstraction: how alike the buckets are.")
-@click.option("--figure", metavar="FILE", type=path_type, help="Draw the report to FILE.png, .svg or .pdf.")
 @json_option
-def info(directory: Path, against: Path | None, figure: Path | None, as_json: bool) -> None:
+def info(directory: Path, against: Path | None, as_json: bool) -> None:
     """What the abstraction in DIR was made from, and how good its buckets are.
 
     Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
@@ -63,10 +62,6 @@ def info(directory: Path, against: Path | None, figure: Path | None, as_json: bo
 
         for street, index in agreement(opened, Abstraction(against)).items():
             found[street]["adjusted_rand_index"] = index
-    if figure is not None:
-        from abstraction.figure import draw_report
-
-        draw_report(opened, figure)
     if as_json:
         print_json(found)
         return

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import Answer, Order
+from mccfr.cluster.messages import Order, RankAnswer
 
 
 class Place(NamedTuple):
@@ -47,7 +47,7 @@ class Engine(Protocol):
     def run(self, order: Order) -> None:
         """Give all ranks an interval to train; `answer` says what came of it."""
 
-    def answer(self, rank: int) -> Answer | None:
+    def answer(self, rank: int) -> RankAnswer | None:
         """A rank's newest answer, once; None until it is there.  Returns at once."""
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:

@@ -55,7 +55,7 @@ class Order:
         }
 
 
-class Answer:
+class RankAnswer:
     """What a rank answers when it has trained an interval.
 
     cells    the whole message, int64

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.engine import Place
-from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Answer, Order
+from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Order, RankAnswer
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.session.shared_deck import shared_bytes
@@ -66,10 +66,8 @@ class World:
                 path.unlink(missing_ok=True)
         host.Free()
 
-    def leave(self, *, abort: int | None = None) -> None:
-        """End with all others, who must do so too; with a status, end all of them at once."""
-        if abort is not None:
-            self.comm.Abort(abort)
+    def leave(self) -> None:
+        """End with all others, who must do so too."""
         self.mpi.Finalize()
 
     def wait(self, requests: Iterable[Any]) -> None:
@@ -138,7 +136,7 @@ class MpiEngine:
     def __init__(self, world: World, places: Sequence[Place], strata: int, first_cells: int) -> None:
         self._world, self.places = world, places
         self.sent_bytes = self.received_bytes = 0
-        self._answers = [Answer(strata, first_cells) for _ in places]
+        self._answers = [RankAnswer(strata, first_cells) for _ in places]
         self._quit = Order(strata, first_cells)
         self._sending: list[Any] = []
         self._receiving: dict[int, Any] = {}
@@ -151,7 +149,7 @@ class MpiEngine:
         for rank, answer in enumerate(self._answers):
             self._receiving[rank] = self._world.comm.Irecv(answer.cells, 1 + rank, _ANSWER)
 
-    def answer(self, rank: int) -> Answer | None:
+    def answer(self, rank: int) -> RankAnswer | None:
         """As `Engine`."""
         if not self._sent() or not self._receiving[rank].Test():
             return None

@@ -30,7 +30,7 @@ from mccfr.cluster.messages import (
     SCALE,
     TRAINED_NODES,
     WRITE,
-    Answer,
+    RankAnswer,
     version_cells,
     version_of,
 )
@@ -131,7 +131,7 @@ class ClusterPool(NobodyLost):
                 self._waiting.remove(rank)
                 self._add(rank, answer)
 
-    def _add(self, rank: int, answer: Answer) -> None:
+    def _add(self, rank: int, answer: RankAnswer) -> None:
         """Take note of what a rank has done in the present interval."""
         mine = self._order.owner == rank
         self._intervals.rows[mine] = answer.rows[mine]

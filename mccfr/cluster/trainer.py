@@ -26,8 +26,8 @@ from mccfr.cluster.messages import (
     RESTORE,
     SCALE,
     TRAINED_NODES,
-    Answer,
     Order,
+    RankAnswer,
     version_cells,
     version_of,
 )
@@ -86,7 +86,7 @@ class Trainer:
         shapes = first_street_shapes(run, game)
         self.rank, self._run, self._game = rank, run, game
         self.order = new_order(run, game)
-        self.answer = Answer(game.strata.count, len(self.order.first))
+        self.answer = RankAnswer(game.strata.count, len(self.order.first))
         self.tables = private_tables(with_copies(run.layout(game)), map_reserved)
         totals = self.order.totals(shapes)
         self._worker = StratumWorker(game, algorithm, totals, self.tables, self.answer.changes)

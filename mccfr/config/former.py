@@ -39,12 +39,17 @@ GONE_KEYS: Mapping[tuple[str, str | None], Gone] = {
     ("game", "leduc"): _always(ante=1),
     ("game", "akq"): _always(pot=2, bet=1),
     ("game", "clairvoyance"): _always(pot=1),
+    ("game", "flop-holdem"): _always(blinds=[50, 100]),
     ("game", "openspiel"): {"max_histories": (lambda game: game["max_histories"] <= 20_000_000, "20,000,000")},
     **{
         ("solver", name): {
             **_always(skip_below=0),
             "warm_start": (lambda solver: False, "of 'cfr-br' alone, nodes of external sampling"),
             "warm_iterations": (lambda solver: "warm_start" not in solver, "for solver.warm_start alone"),
+            "floored_regrets": (
+                lambda solver: solver["floored_regrets"] or solver.get("discount", "linear") != "none",
+                "true with solver.discount = 'none'",
+            ),
             "averaging_power": (lambda solver: False, "what regrets weigh"),
         }
         for name in ("external-sampling", "outcome-sampling", "public-chance-sampling", *FORMER)

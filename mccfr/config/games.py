@@ -110,7 +110,7 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     probability: float = 0.5  # that the bettor holds the nuts
 
 
-class Ranges(Table, frozen=True):
+class SpotRanges(Table, frozen=True):
     """What both players may hold: a text such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
 
     oop: str | Sequence[float]  # out of position, so first to act
@@ -131,7 +131,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     file: str | None = None
     stack: float | None = None  # with file: chips of each player in the whole hand, half the pot included; None: 20000
     board: str | None = None  # "QsJh2h": three to five cards
-    ranges: Ranges | None = None
+    ranges: SpotRanges | None = None
     pot: float | None = None  # chips, half of them from each player
     effective_stack: float | None = None  # chips that each player has behind
     big_blind: float | None = None  # chips; the least bet; None: 1, with a file 100
@@ -172,9 +172,8 @@ class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
 
 
 class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
-    """Hold'em with one size of bet that ends after the flop (Deep CFR papers); lossless without `[abstraction]`."""
+    """Hold'em of blinds 50 and 100 that ends after the flop (Deep CFR papers); lossless without `[abstraction]`."""
 
-    blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
     bet: float | Literal["pot"] = 100.0  # size of every bet and raise; "pot": what lies there once it is called
     limp: bool = True  # False: the button may not just call as his first action before the flop
     max_raises: int | Sequence[int] = 3  # bets and raises on a street, at most, besides the blinds; or one for each

@@ -14,7 +14,7 @@ from a file that the run knew, as it was then (`Kept`), or from a directory that
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -119,13 +119,20 @@ def _file_in(folder: Path, module: str) -> Path | None:
 
 def guests(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(table, key) of what a document names from outside of our packages."""
-    found = []
+    return [
+        (table, key)
+        for table, key, group, name in _named(document)
+        if (is_reference(name) and not _is_ours(name)) or name in installed(group)
+    ]
+
+
+def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
+    """Table, key, group and text of all that a document names."""
     for (table, key), group in NAMED.items():
         inside = document.get(table)
         name = inside.get(key) if isinstance(inside, Mapping) else None
-        if (is_reference(name) and not _is_ours(name)) or (isinstance(name, str) and name in installed(group)):
-            found.append((table, key))
-    return found
+        if isinstance(name, str):
+            yield table, key, group, name
 
 
 def _is_ours(name: str) -> bool:
@@ -143,9 +150,7 @@ def load_named(document: Mapping[str, Any], beside: Sequence[Path] = (), kept: K
     beside  directories in which modules are looked for before Python's own places
     kept    of an artefact's document: what may be imported for it; None: the document is the user's own
     """
-    for (table, key), group in NAMED.items():
-        inside = document.get(table)
-        name = inside.get(key) if isinstance(inside, Mapping) else None
+    for table, key, group, name in _named(document):
         if not is_reference(name):
             continue
         if _is_ours(name):
@@ -304,13 +309,11 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
 
     Raises `ValueError` for something that no file defines, such as the cell of a notebook: no other process finds it.
     """
-    found = {}
-    for (table, key), group in NAMED.items():
-        inside = document.get(table)
-        name = inside.get(key) if isinstance(inside, Mapping) else None
-        if isinstance(name, str) and (group, name) in _OBJECTS:
-            found[table, key] = _source(group, name, f"{table}.{key}")
-    return found
+    return {
+        (table, key): _source(group, name, f"{table}.{key}")
+        for table, key, group, name in _named(document)
+        if (group, name) in _OBJECTS
+    }
 
 
 def _source(group: str, name: str, key: str) -> Source:

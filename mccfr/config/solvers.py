@@ -81,9 +81,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: one board, all hands."""
-
-    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
+    """Public chance sampling: one board, all hands; with discount "none" as CFR+, sums weighted by n^gamma."""
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):

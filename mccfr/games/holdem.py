@@ -58,17 +58,20 @@ def limit_holdem(config: LimitHoldemGame, abstraction: AbstractionConfig | None,
     return Game("limit-holdem", tree, deck, big_blind_chips=float(config.blinds[1]), pot_chips=pot)
 
 
+_FLOP_BLINDS = 50, 100
+
+
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
     """Hold'em of two streets and one size of bet; lossless without an abstraction.  Raises as `holdem`."""
-    _check_chips({"blinds": config.blinds} | ({} if config.bet == "pot" else {"bet": (config.bet,)}), {})
-    rules = flop_holdem_rules(config.blinds, config.bet, _raises(config), config.board_cards, limp=config.limp)
+    _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
+    rules = flop_holdem_rules(_FLOP_BLINDS, config.bet, _raises(config), config.board_cards, limp=config.limp)
     known = config.board_cards
     deck = _lossless_deck(known) if abstraction is None else _deck((0, known), abstraction, base)
     return Game(
         "flop-holdem",
         build_tree(rules),
         deck,
-        big_blind_chips=float(config.blinds[1]),
+        big_blind_chips=float(_FLOP_BLINDS[1]),
         pot_chips=float(sum(rules.put_in)),
     )
 
@@ -82,7 +85,7 @@ def _raises(config: FlopHoldemGame) -> tuple[int, int]:
             "before the flop and on it, of which one may be 0"
         )
     preflop, flop = given
-    if not config.limp and not preflop and config.blinds[0] < config.blinds[1]:
+    if not config.limp and not preflop:
         raise ValueError(
             "game.limp = False is not allowed where game.max_raises has no raise before the flop: the button could "
             "only fold"

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from storage.json_files import read_json
+
 RUN_ID = "run_id"
 """The key of a provenance that says which run it is; absent or null: nobody knows, so it is another's."""
 
@@ -15,6 +17,15 @@ def provenance_in(document: Any) -> Mapping[str, Any]:
     """The provenance in what an export says of itself; {} where it says nothing."""
     found = document.get("provenance") if isinstance(document, Mapping) else None
     return found if isinstance(found, Mapping) else {}
+
+
+def provenance_of(manifest: Path, form: str) -> Mapping[str, Any] | None:
+    """Where a directory comes from whose manifest says that it is of a format, of any version; None: it does not."""
+    try:
+        content = read_json(manifest)
+    except (OSError, ValueError):
+        return None
+    return provenance_in(content) if isinstance(content, dict) and content.get("format") == form else None
 
 
 def replaceable(found: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:

@@ -17,13 +17,12 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
 from mccfr.policy.quantise import TOTALS, quantise
-from mccfr.policy.replacing import provenance_in
+from mccfr.policy.replacing import provenance_of
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
 from mccfr.policy.values import PolicyValues
 from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
 from storage.checksums import Checksum
-from storage.json_files import read_json
 from storage.listing import file_entries
 from storage.manifest import write_manifest
 from storage.npy import npy_pieces
@@ -35,11 +34,7 @@ _COMPARED_BYTES = 1 << 22
 
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a directory comes from that says of itself that it is a policy, of whatever version; None: it is none."""
-    try:
-        content = read_json(path / META)
-    except (OSError, ValueError):
-        return None
-    return provenance_in(content) if isinstance(content, dict) and content.get("format") == FORMAT else None
+    return provenance_of(path / META, FORMAT)
 
 
 def is_policy(path: Path) -> bool:

@@ -210,4 +210,5 @@ class PrunedAverages(Averages):
         if name is not None:
             return super().strategy(game, tables, nodes, iterations, name)
         own = {name: table.copy() for name, table in tables.items()}
-        return make_full_width(game, self._options, own, iterations).average_strategy()
+        chosen, threshold = variant_of(self._options), float(self._options.prune_threshold)
+        return PrunedCfr(game, chosen, threshold=threshold, tables=own, iteration=iterations).average_strategy()

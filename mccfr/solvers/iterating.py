@@ -4,7 +4,6 @@ import time
 from typing import Protocol
 
 from mccfr.solvers.solver import Share
-from mccfr.tables.strategy import Strategy
 
 _BATCH_SECONDS = 0.05
 
@@ -19,10 +18,7 @@ class Iteration(Protocol):
         """Nodes touched so far."""
 
     def iterate(self, count: int) -> None:
-        """Run iterations."""
-
-    def average_strategy(self) -> Strategy:
-        """The average strategy of the iterations so far."""
+        """Run iterations; 0 compiles the kernels, and changes nothing."""
 
 
 class IterationSolver:

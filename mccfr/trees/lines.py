@@ -172,3 +172,16 @@ def to_chips(tree: CompiledTree, node: int) -> list[float]:
         raised = tree.arrays.kind[child] == DECISION and label != "c"
         after.append(own if label == "f" else put_in_chips(tree, child)[1] if raised else level)
     return after
+
+
+def own_actions(tree: CompiledTree) -> list[int]:
+    """[N] for each decision: the child that its player's last decision before it led into, -1 where he had none."""
+    arrays, parents = tree.arrays, tree.parent.tolist()
+    player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
+    last: tuple[list[int], list[int]] = ([-1] * len(parents), [-1] * len(parents))
+    for node, over in enumerate(parents):
+        if over == NO_PARENT:
+            continue
+        for seat in (0, 1):
+            last[seat][node] = node if decision[over] and player[over] == seat else last[seat][over]
+    return [last[seat][node] if decision[node] else -1 for node, seat in enumerate(player)]

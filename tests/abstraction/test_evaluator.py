@@ -18,8 +18,7 @@ from pokerkit import StandardHighHand
 
 from abstraction import evaluator
 from abstraction.cards import cards_text, combo_table, parse_cards
-from abstraction.evaluator import CATEGORIES, CATEGORY_SIZES, evaluator_tables, poker_family_strength
-from abstraction.kernels.jit import njit
+from abstraction.evaluator import CATEGORIES, CATEGORY_SIZES, poker_family_strength
 
 
 def random_hands(count, size, seed):
@@ -33,12 +32,6 @@ def phevaluator_strengths(hands):
     """Its ranks run from 1, the best, to 7,462."""
     evaluate = phevaluator.evaluate_cards
     return 7463 - np.fromiter((evaluate(*hand) for hand in hands.tolist()), np.int32, len(hands))
-
-
-@njit
-def showdowns(tables, deals, out):
-    for row in range(deals.shape[0]):
-        out[row, 0], out[row, 1] = evaluator.showdown(tables, deals[row])
 
 
 @pytest.mark.parametrize(("size", "count"), [(5, 100_000), (6, 100_000), (7, 300_000)])
@@ -134,14 +127,6 @@ def test_board_strengths_equal_hand_by_hand():
         assert (strengths[~free] == -1).all()
         hands = np.hstack([table[free], np.tile(board.astype(np.int8), (free.sum(), 1))])
         assert np.array_equal(strengths[free], evaluator.strengths(hands))
-
-
-def test_showdown_of_a_deal_equals_two_evaluations():
-    deals = random_hands(5000, 9, seed=4)
-    out = np.empty((len(deals), 2), np.int32)
-    showdowns(evaluator_tables(), deals, out)
-    assert np.array_equal(out[:, 0], evaluator.strengths(deals[:, [0, 1, 4, 5, 6, 7, 8]]))
-    assert np.array_equal(out[:, 1], evaluator.strengths(deals[:, 2:]))
 
 
 def test_kernels_have_one_signature_whatever_the_caller_passes():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstraction.boards import canonical_boards, hole_permutations, locate_board, used_slots
-from abstraction.histograms import cumulative, equity_histograms, preflop_histograms, strength_bins
+from abstraction.histograms import equity_histograms, preflop_histograms, strength_bins
 from abstraction.strength import BLOCKED, preflop_strengths, runout_sums
 
 RUNOUTS = {3: 1081, 4: 46}
@@ -72,15 +72,6 @@ def test_preflop_histograms_are_counts_by_bin():
         for value in range(1981):
             expected[:, value * bins // 1981] += strengths[:, value]
         assert np.array_equal(preflop_histograms(strengths, bins), expected)
-
-
-def test_cumulative_distributions_measure_how_far_earth_is_moved():
-    counts = np.array([[4, 0, 0], [0, 0, 8], [2, 2, 0], [0, 0, 0]], np.uint8)
-    found = cumulative(counts)
-    assert found.dtype == np.float32
-    assert found.tolist() == [[1, 1, 1], [0, 0, 1], [0.5, 1, 1], [0, 0, 0]]
-    assert np.abs(found[0] - found[1]).sum() == 2  # all of it, over two bins
-    assert np.abs(found[0] - found[2]).sum() == 0.5
 
 
 def test_bins_are_of_equal_width():

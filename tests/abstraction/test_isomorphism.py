@@ -114,24 +114,6 @@ def test_every_prefix_of_a_shape_has_the_burnside_count(shape):
     assert indexer(shape).sizes == tuple(burnside_count(shape[: r + 1]) for r in range(len(shape)))
 
 
-@pytest.mark.parametrize("shape", [*HANDS, (4, 3), (1, 1, 1, 1, 1, 1, 1)])
-def test_index_of_unindex_is_the_identity_on_a_million_indices(shape):
-    ours = indexer(shape)
-    ends = np.array([0, 1, ours.size - 2, ours.size - 1])
-    indices = np.concatenate([ends, np.random.default_rng(3).integers(0, ours.size, 1_000_000)])
-    hands = ours.unindex_batch(indices)
-    assert np.array_equal(ours.index_batch(hands), indices)
-    assert np.array_equal(sorted_rounds(shape, hands), hands)
-
-
-@pytest.mark.parametrize("shape", [(2,), *BOARDS, (2, 3)])
-def test_index_of_unindex_is_the_identity_and_orbits_add_up_on_all_indices(shape):
-    ours = indexer(shape)
-    indices = np.arange(ours.size)
-    assert np.array_equal(ours.index_batch(ours.unindex_batch(indices)), indices)
-    assert ours.orbit_size_batch(indices).sum() == concrete_hands(shape)
-
-
 @pytest.mark.parametrize("shape", [(1,), (2,), (1, 1), (2, 1), (1, 2), (1, 1, 1), (3,), (4,), (3, 1)])
 def test_same_index_exactly_if_isomorphic_on_all_hands(shape):
     hands = all_hands(shape)
@@ -140,10 +122,10 @@ def test_same_index_exactly_if_isomorphic_on_all_hands(shape):
     first = np.unique(found, return_index=True)[1]
     assert np.array_equal(forms, forms[first][found])  # one form for each index
     assert len(np.unique(forms)) == len(first) == indexer(shape).size  # and another for each other index
-    assert np.array_equal(np.bincount(found), indexer(shape).orbit_size_batch(np.arange(len(first))))
 
 
-def test_all_flop_hands_fall_into_classes_of_the_orbit_sizes():
+def test_all_flop_hands_fall_into_all_classes():
+    """Of 1 to 24 hands each, as many as relabellings tell apart."""
     ours = indexer((2, 3))
     flops = np.array(list(combinations(range(50), 3)))
     found = np.zeros(ours.size, np.int64)
@@ -152,40 +134,19 @@ def test_all_flop_hands_fall_into_classes_of_the_orbit_sizes():
         hands[:, :2] = hole
         hands[:, 2:] = np.setdiff1d(np.arange(52), hole)[flops]
         np.add.at(found, ours.index_batch(hands), 1)
-    assert np.array_equal(found, ours.orbit_size_batch(np.arange(ours.size)))
+    sizes = np.unique(found)
+    assert set(sizes.tolist()) == {4, 12, 24} and found.sum() == concrete_hands((2, 3))
 
 
 @pytest.mark.parametrize("shape", [*HANDS, *BOARDS, (1, 2, 3), (1, 1, 1, 1, 1, 1, 1)])
-def test_random_hands_keep_index_and_form(shape):
+def test_random_hands_have_an_index_for_each_form(shape):
+    """Of all numbers there are: the largest of 20,000 random ones is near the last."""
     ours, hands = indexer(shape), random_hands(shape, 20_000, seed=sum(shape))
-    indices = ours.index_batch(hands)
-    back = ours.unindex_batch(indices)
-    forms = canonical(shape, hands)
-    assert np.array_equal(canonical(shape, back), forms)
-    distinct = np.unique(forms)
-    assert len(np.unique(indices)) == len(distinct) > len(hands) // 400
-    digits = 52 ** np.arange(sum(shape), dtype=np.int64)
-    images = np.sort([sorted_rounds(shape, relabelling[hands]) @ digits for relabelling in RELABELLINGS], axis=0)
-    assert np.array_equal(1 + np.count_nonzero(np.diff(images, axis=0), axis=0), ours.orbit_size_batch(indices))
-
-
-@pytest.mark.parametrize("shape", [(2, 4), (2, 5), (2, 3, 1), (2, 3, 1, 1), (3, 1, 1)])
-def test_sampled_orbit_sizes_estimate_the_number_of_hands(shape):
-    ours = indexer(shape)
-    sizes = ours.orbit_size_batch(np.random.default_rng(5).integers(0, ours.size, 1_000_000))
-    assert abs(sizes.mean() - concrete_hands(shape) / ours.size) < 5 * sizes.std() / 1000
-    assert set(np.unique(sizes)) <= {1, 2, 3, 4, 6, 8, 12, 24}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [(2, 4), (2, 3, 1), (2, 5)])
-def test_orbits_add_up_to_all_hands_and_every_index_comes_back(shape):
-    ours, total, step = indexer(shape), 0, 1 << 22
-    for start in range(0, ours.size, step):
-        indices = np.arange(start, min(start + step, ours.size))
-        total += int(ours.orbit_size_batch(indices).sum())
-        assert np.array_equal(ours.index_batch(ours.unindex_batch(indices)), indices)
-    assert total == concrete_hands(shape)
+    indices, forms = ours.index_batch(hands), canonical(shape, hands)
+    _, first, which = np.unique(forms, return_index=True, return_inverse=True)
+    assert np.array_equal(indices, indices[first][which])  # one index for each form
+    assert len(np.unique(indices)) == len(first) > len(hands) // 400  # and another for each other form
+    assert 0 <= indices.min() < 0.01 * ours.size + 1 and 0.99 * ours.size - 1 < indices.max() < ours.size
 
 
 @st.composite
@@ -210,7 +171,6 @@ def test_index_ignores_suit_names_and_order_within_a_round(case):
     index = ours.index(hand)
     assert 0 <= index < ours.size
     assert ours.index(shuffled) == index
-    assert ours.index(ours.unindex(index)) == index
 
 
 def test_hands_that_differ_in_suits_only_where_it_matters():
@@ -223,30 +183,15 @@ def test_hands_that_differ_in_suits_only_where_it_matters():
     assert both.index(parse_cards("AsKsQs7h2d2s")) == both.index(parse_cards("AsKsQs7h2s2d"))
 
 
-def test_every_turn_is_reached_from_as_many_flops_as_there_are_hands_of_its_class():
-    flop, turn = indexer((3,)), indexer((3, 1))
-    classes = np.arange(flop.size)
-    hands = np.repeat(flop.unindex_batch(classes), 52, axis=0)
-    cards, orbits = np.tile(np.arange(52, dtype=np.int8), flop.size), np.repeat(flop.orbit_size_batch(classes), 52)
-    free = (hands != cards[:, None]).all(axis=1)
-    reached = np.zeros(turn.size, np.int64)
-    np.add.at(reached, turn.index_batch(np.column_stack([hands, cards])[free]), orbits[free])
-    assert free.sum() == 49 * flop.size
-    assert np.array_equal(reached, turn.orbit_size_batch(np.arange(turn.size)))
-
-
-def test_cards_and_indices_of_any_layout_run_one_compiled_form():
-    ours = indexer((2, 3))
-    indices = np.arange(0, 1_000_000, 7)
-    hands = ours.unindex_batch(indices)
+def test_cards_of_any_layout_run_one_compiled_form():
+    ours, hands = indexer((2, 3)), random_hands((2, 3), 1000, seed=0)
+    indices = ours.index_batch(hands)
     frozen = hands.copy()
     frozen.flags.writeable = False
     for form in (frozen, hands.astype(np.uint64), np.asfortranarray(hands), hands.tolist()):
         assert np.array_equal(ours.index_batch(form), indices)
-    assert np.array_equal(ours.unindex_batch(indices.astype(np.uint32)[::2]), hands[::2])
-    assert ours.unindex_batch([]).shape == (0, 5)
     assert ours.index_batch(hands[:0]).shape == (0,)
-    for kernel in (isomorphism._fill_indices, isomorphism._fill_hands, isomorphism._first_repeat):
+    for kernel in (isomorphism._fill_indices, isomorphism._first_repeat):
         assert len(getattr(kernel, "signatures", [None])) == 1
 
 

@@ -18,7 +18,7 @@ from abstraction.clustering.kmeans import (
 from abstraction.clustering.metric import EMD, L2
 from abstraction.clustering.points import clustering_problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform
-from abstraction.clustering.two_level import share_buckets, two_level
+from abstraction.clustering.two_level import refine, share_buckets
 
 
 def naive_distances(points, centres, distance):
@@ -231,12 +231,11 @@ def test_zeros_of_a_float_are_one_point():
     assert found.weights.tolist() == [1.5, 2.0]
 
 
-def test_a_sample_assigns_every_point_to_the_nearest():
-    points, weights = equity_like(3000)
-    found = kmeans(points, weights, 70, sample=500, seed=1)
-    assert np.array_equal(found.labels, naive_distances(points, found.centres, "l2").argmin(axis=1))
-    assert np.bincount(found.labels, minlength=70).min() > 0
-    assert found.inertia < 2 * kmeans(points, weights, 70, seed=1).inertia
+def two_level(points, weights, k, distance, workers, progress):
+    merged = distinct_points(points, weights)
+    problem = clustering_problem(merged.points, merged.weights, distance, workers)
+    state = refine(problem, k, seed=0, progress=progress)
+    return state, state.labels[merged.inverse]
 
 
 @pytest.mark.parametrize("distance", ["l2", "emd"])
@@ -244,12 +243,13 @@ def test_two_levels_lose_little(distance):
     points, weights = equity_like(4000)
     flat = kmeans(points, weights, 300, distance=distance, workers=2)
     seen = []
-    options = {"distance": distance, "progress": lambda *stage: seen.append(stage)}
-    levels = [two_level(points, weights, 300, workers=workers, **options) for workers in (1, 2)]
-    assert levels[0].labels.tobytes() == levels[1].labels.tobytes()
-    assert np.array_equal(levels[0].labels, naive_distances(points, levels[0].centres, distance).argmin(axis=1))
-    assert np.bincount(levels[0].labels, minlength=300).min() > 0
-    assert levels[0].inertia < 1.1 * flat.inertia
+    (state, labels), (_, others) = (
+        two_level(points, weights, 300, distance, workers, lambda *stage: seen.append(stage)) for workers in (1, 2)
+    )
+    assert labels.tobytes() == others.tobytes()
+    assert np.array_equal(labels, naive_distances(points, state.centres, distance).argmin(axis=1))
+    assert np.bincount(labels, minlength=300).min() > 0
+    assert state.inertia < 1.1 * flat.inertia
     assert [stage for stage in seen if stage[0] == "buckets"][:17] == [("buckets", i, 17) for i in range(1, 18)]
 
 

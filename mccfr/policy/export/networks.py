@@ -30,7 +30,7 @@ from mccfr.config.outside import Kept, guests
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.game import Game
-from mccfr.policy.replacing import provenance_in
+from mccfr.policy.replacing import provenance_of
 from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.deep.dealt import view
 from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
@@ -38,7 +38,7 @@ from mccfr.solvers.deep.features import VERSION, column_names
 from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
 from mccfr.solvers.deep.learned import make_network
 from storage import durable
-from storage.json_files import parse_json, read_json
+from storage.json_files import parse_json
 from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
 from storage.npy import npy_pieces, read_npy
@@ -50,11 +50,7 @@ _PARTS = ("parameters", "weight", "iteration")
 
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a directory comes from that says that it holds networks, of whatever version; None: it does not."""
-    try:
-        content = read_json(path / MANIFEST)
-    except (OSError, ValueError):
-        return None
-    return provenance_in(content) if isinstance(content, dict) and content.get("format") == FORMAT else None
+    return provenance_of(path / MANIFEST, FORMAT)
 
 
 def is_networks(path: Path) -> bool:

@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import nogil_allocating_njit, nogil_njit
+from abstraction.kernels.jit import nogil_njit
 from mccfr.games.game import Game
-from mccfr.rng import next_word
 from mccfr.rounding import LARGEST_VARIANCE
 from mccfr.solvers.solver import Algorithm
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.compiled import DECISION, NO_PARENT
+from mccfr.trees.lines import own_actions
 
 TRENDS = "trends.jsonl"
 SENTINELS = 16
@@ -88,19 +87,6 @@ class Visits(NamedTuple):
     error: float
 
 
-def own_actions(game: Game) -> list[int]:
-    """[N] for each decision: the child that its player's last decision before it led into, -1 where he had none."""
-    arrays, parents = game.tree.arrays, game.tree.parent.tolist()
-    player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
-    last: tuple[list[int], list[int]] = ([-1] * len(parents), [-1] * len(parents))
-    for node, over in enumerate(parents):
-        if over == NO_PARENT:
-            continue
-        for seat in (0, 1):
-            last[seat][node] = node if decision[over] and player[over] == seat else last[seat][over]
-    return [last[seat][node] if decision[node] else -1 for node, seat in enumerate(player)]
-
-
 def expected_visits(
     game: Game,
     taken: Sequence[int],
@@ -110,7 +96,7 @@ def expected_visits(
 ) -> list[Visits]:
     """What external sampling must have added at every decision that can be followed, in order of nodes.
 
-    taken              `own_actions` of the game
+    taken              `own_actions` of the tree
     totals             by block; decisions of other blocks are left out
     iterations_weight  total weight of the iterations
     largest_weight     of one iteration
@@ -223,27 +209,12 @@ def mean_change(game: Game, before: FirstStreetTrend, now: FirstStreetTrend) -> 
     return distance / weights if weights > 0 else None
 
 
-@nogil_allocating_njit
-def words_drawn(first, last, most):
-    """How many words a stream [4] uint64 gave on its way from the state `first` to `last`; -1: more than `most`.
-
-    External sampling over a packed tree draws one at each of the opponent's decisions and nowhere else, so that this
-    counts the additions to the strategy sums without a word from the kernel, at about a nanosecond each.
-    """
-    state = first.copy()
-    for count in range(most + 1):
-        if state[0] == last[0] and state[1] == last[1] and state[2] == last[2] and state[3] == last[3]:
-            return count
-        next_word(state)
-    return -1
-
-
 class Trends:
     """Measures one checkpoint after the other of a session."""
 
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
-        self._taken = own_actions(game) if game.cards.dealt and algorithm.traits.counts_lost_updates else None
+        self._taken = own_actions(game.tree) if game.cards.dealt and algorithm.traits.counts_lost_updates else None
         self._before: FirstStreetTrend | None = None
 
     def remember(self, tables: TableSet) -> None:

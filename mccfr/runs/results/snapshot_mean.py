@@ -11,7 +11,7 @@ his own actions had under it.  What a snapshot cannot give is approximated:
 * a row whose regrets are all 0 has not been learnt yet, or is indifferent: it counts for nothing under that snapshot.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +20,11 @@ import numpy.typing as npt
 from abstraction.kernels.jit import nogil_allocating_njit
 from mccfr.games.game import Game
 from mccfr.games.recall import parent_buckets
-from mccfr.runs.directory.trends import own_actions
 from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.lines import own_actions
 
 _NO_BLOCK = -1  # stands for one where a player has not acted yet
-_Pairs = Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]
 
 
 class OwnLines(NamedTuple):
@@ -86,7 +85,7 @@ def add_current_strategy(regret, lines, parent, arrived, step, mean, onward):
 
 def own_lines(game: Game) -> list[OwnLines]:
     """[B] `OwnLines` of each block of a betting tree: a row is a decision, and comes after those that lead to it."""
-    arrays, taken = game.tree.arrays, own_actions(game)
+    arrays, taken = game.tree.arrays, own_actions(game.tree)
     nodes = game.tree.decisions.tolist()
     slots = {}  # own last action before each decision, as (block, slot)
     for node in nodes:

@@ -18,7 +18,6 @@ from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import to_chips
 
-POSITIONS = "oop", "ip"
 _MOST_RUN_OUTS = 10_000  # more than follow a flop, so that all are walked
 _LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
 _DIGITS = 6

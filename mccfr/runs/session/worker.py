@@ -11,11 +11,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config.outside import allow
+from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
+from mccfr.runs.session.shared_deck import SharedGame, map_buckets
 from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
@@ -89,19 +93,20 @@ def work(
         mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), rested_since - began)
 
 
-def main(assignment: str, worker: int) -> None:
-    """Read the assignment, rebuild the game, map the tables, work."""
-    from mccfr.config.outside import allow
-    from mccfr.runs.directory.run import open_run
-    from mccfr.runs.session.shared_deck import map_buckets
-
+def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
+    """The run and the game of an assignment, and what else it says; signals are the coordinator's from now on."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
-    document = json.loads(Path(assignment).read_text())
+        signal.signal(number, signal.SIG_IGN)
+    document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
     allow(map(Path, document["code"]))
     run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
-    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent, run.algorithm)
+    return run, map_buckets(run.build_game(), assignment.parent, run.algorithm), document
+
+
+def main(assignment: str, worker: int) -> None:
+    """Read the assignment, rebuild the game, map the tables, work."""
+    run, (game, _buckets), document = opened(Path(assignment))
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))

@@ -1,6 +1,5 @@
 """Deep CFR and Single Deep CFR as a run sees them: their tables, what iterates, and their two averages."""
 
-import time
 from typing import Any
 
 import msgspec
@@ -16,8 +15,9 @@ from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, listed_specs
-from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
+from mccfr.solvers.deep.single_deep_cfr import DeepIterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
+from mccfr.solvers.iterating import IterationSolver
 from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
@@ -92,9 +92,12 @@ class DeepCfr(Algorithm):
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing)
 
-    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """As `Algorithm.solver`."""
-        return DeepCfrSolver(game, self.options_on(game), tables, share or Share())
+        share = share or Share()
+        kind: type[DeepIterations] = DealtCfr if is_dealt(game) else SingleDeepCfr
+        given = share.state.iterations, share.state.nodes, share.workers
+        return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
         """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
@@ -168,28 +171,3 @@ class DeepAverages(Averages):
         if name not in self.names:
             raise ValueError(f"solver.averages of the run are {', '.join(self.names)}: {name!r} is not among them")
         return name
-
-
-class DeepCfrSolver:
-    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
-
-    def __init__(self, game: Game, config: DeepCfrConfig, tables: TableSet, share: Share) -> None:
-        self.state = share.state
-        self.state.rng = [0, 0, 0, 0]
-        self.busy_seconds = 0.0
-        kind: type[Iterations] = DealtCfr if is_dealt(game) else SingleDeepCfr
-        self._cfr = kind(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
-
-    def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
-        self._cfr.warm_up()
-
-    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run an iteration and return its (iterations, nodes); see `Solver.run`."""
-        began, before = time.perf_counter(), self._cfr.nodes_touched
-        self._cfr.iterate(1)
-        touched = self._cfr.nodes_touched - before
-        self.state.iterations += 1
-        self.state.nodes += touched
-        self.busy_seconds += time.perf_counter() - began
-        return 1, touched

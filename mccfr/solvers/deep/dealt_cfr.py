@@ -25,7 +25,7 @@ from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.learned import Tables, fit_average, fit_specs, memory_columns, memory_specs
 from mccfr.solvers.deep.lockstep import Seen, Strategies, fill_words, traverse
 from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
-from mccfr.solvers.deep.single_deep_cfr import Iterations
+from mccfr.solvers.deep.single_deep_cfr import DeepIterations
 from storage.schema import ArraySpec
 
 _PART = 1024  # traversals that go in step
@@ -162,7 +162,7 @@ class Dealt:
         return error / float(batch.weight.sum()), 1 - error / square if square else 0.0
 
 
-class DealtCfr(Iterations):
+class DealtCfr(DeepIterations):
     """Iterations over deals of the whole deck.
 
     Attributes:
@@ -179,7 +179,7 @@ class DealtCfr(Iterations):
         self._known = cards_known(self.dealt.view, game.tree.arrays.block)
 
     def warm_up(self) -> None:
-        """As `Iterations.warm_up`."""
+        """As `DeepIterations.warm_up`."""
         self._part(self.dealt.strategies(self._parameters()), 0, 0, 0, 1)
 
     def _parameters(self) -> tuple[Array, Array]:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
+from mccfr.games.recall import parent_buckets
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.compiled import DECISION, NO_PARENT
+from mccfr.trees.lines import own_actions
 
 MOST_INFOSETS = 20_000_000
 """That are listed: memory of a few hundred bytes each."""
@@ -100,7 +101,12 @@ def list_infosets(game: Game) -> Infosets:
     places, arrays = numbering(game), game.tree.arrays
     width = int(arrays.count[game.tree.decisions].max())
     actions, parent, depth = (np.zeros(int(places.first[2]), np.int64) for _ in range(3))
-    taken, before = _own_actions(game), _buckets_before(game)
+    taken, before = own_actions(game.tree), [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
+    if any(known is None for known in before[2:]):
+        raise ValueError(
+            f"{game.name}: hands of one bucket came from different ones: deep-cfr needs perfect recall; leave "
+            "[abstraction] out"
+        )
     seen = np.full(len(parent), False)
     for node in game.tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
@@ -112,7 +118,7 @@ def list_infosets(game: Game) -> Infosets:
             street, action = int(arrays.block[last]) // 2, child - int(arrays.first[last])
             bucket = np.arange(len(here))
             for later in range(block // 2, street, -1):
-                bucket = before[later][block % 2][bucket]
+                bucket = np.asarray(before[2 * later + block % 2])[bucket]
             block_before = 2 * street + block % 2
             infoset = places.base[block_before] + bucket * places.rows[block_before] + int(arrays.row[last])
             over, own = infoset * width + action, int(depth[infoset[0]]) + 1
@@ -123,40 +129,6 @@ def list_infosets(game: Game) -> Infosets:
     spans = [slice(int(places.first[p]), int(places.first[p + 1])) for p in range(2)]
     orders = [span.start + np.argsort(depth[span], kind="stable") for span in spans]
     return Infosets(places, actions, parent, (orders[0], orders[1]), width)
-
-
-def _own_actions(game: Game) -> list[int]:
-    """[N] for each decision: the child that its player's last decision before it led into, -1 where he had none."""
-    arrays, parents = game.tree.arrays, game.tree.parent.tolist()
-    player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
-    last = [[-1, -1] for _ in parents]
-    for node, over in enumerate(parents):
-        if over == NO_PARENT:
-            continue
-        last[node] = list(last[over])
-        if decision[over]:
-            last[node][player[over]] = node
-    return [last[node][player[node]] if decision[node] else -1 for node in range(len(parents))]
-
-
-def _buckets_before(game: Game) -> list[list[npt.NDArray[np.int64]]]:
-    """By street and player: [buckets] the bucket that a hand of each bucket had on the street before."""
-    found: list[list[npt.NDArray[np.int64]]] = [[]]
-    for street in range(1, game.tree.streets):
-        found.append([])
-        for player in range(2):
-            before = np.zeros(int(game.buckets[2 * street + player]), np.int64)
-            known = np.zeros(len(before), bool)
-            for now, earlier in game.cards.bucket_pairs(street, player):
-                forgets = known[now] & (before[now] != earlier)
-                before[now], known[now] = earlier, True
-                if forgets.any() or (before[now] != earlier).any():
-                    raise ValueError(
-                        f"{game.name}: hands of one bucket came from different ones: deep-cfr needs perfect recall; "
-                        "leave [abstraction] out"
-                    )
-            found[street].append(before)
-    return found
 
 
 @njit

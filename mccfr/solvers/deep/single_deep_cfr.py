@@ -60,7 +60,7 @@ class _Piece(NamedTuple):
     nodes: int
 
 
-class Iterations(ABC):
+class DeepIterations(ABC):
     """Iterations on tables, which are changed in place; with the number of iterations they are the whole state.
 
     Attributes:
@@ -98,7 +98,9 @@ class Iterations(ABC):
         counters[counter] = insert(memory, samples, int(counters[counter]), self._config.seed, player + stream)
 
     def iterate(self, count: int = 1) -> None:
-        """Run iterations."""
+        """Run iterations; 0 compiles the kernels."""
+        if not count:
+            self.warm_up()
         for _ in range(count):
             t = self.iteration + 1
             for player in range(2):
@@ -151,7 +153,7 @@ class Iterations(ABC):
             solve_output(network, parameters, whole, RIDGES[config.readout])
 
 
-class SingleDeepCfr(Iterations):
+class SingleDeepCfr(DeepIterations):
     """Iterations over listed infosets.
 
     Attributes:
@@ -175,7 +177,7 @@ class SingleDeepCfr(Iterations):
                 self.learned.play(player, self.learned.advantages(player), self.sigma)
 
     def warm_up(self) -> None:
-        """As `Iterations.warm_up`."""
+        """As `DeepIterations.warm_up`."""
         self._dealer.draw(0, 0, self._deals)
         self._part(0, 0, 0, 0)
 

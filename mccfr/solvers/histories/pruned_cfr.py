@@ -33,9 +33,6 @@ from storage.schema import ArraySpec
 DEFAULT_THRESHOLD = 25.0
 """Iterations that pruning must be estimated to leave out, as in the paper's experiments."""
 
-BOUNDS = ("history", "infoset")
-"""Upper bounds of what a pruned action is worth: by history (tighter), or the paper's U(I, a)."""
-
 _SUMS = ("reach_sum", "payoff_sum", "assumed", "pruned_regret")
 _SLOT_TABLES = ("regret", "strategy_sum", *_SUMS, "pruned_since", "bound_sum")
 _ROW_TABLES = ("value_sum",)
@@ -71,10 +68,10 @@ def check_variant(variant: Variant) -> None:
 
 
 @njit
-def _bounds(tree, best, sign, average):
+def _bounds(tree, best, sign):
     """Upper bound of each node's value to a player (sign: 1 player 0, -1 player 1), `best` [N], in place.
 
-    The largest payoff below it, or with `average` the payoff that both players together could bring about at most.
+    The payoff that both players together could bring about at most.
     """
     for node in range(tree.kind.shape[0] - 1, -1, -1):
         if tree.kind[node] == TERMINAL:
@@ -84,7 +81,7 @@ def _bounds(tree, best, sign, average):
         for child in range(tree.first[node], tree.first[node] + tree.count[node]):
             largest = max(largest, best[child])
             mean += tree.probability[child] * best[child]
-        best[node] = mean if average and tree.kind[node] == CHANCE else largest
+        best[node] = mean if tree.kind[node] == CHANCE else largest
 
 
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
@@ -100,8 +97,8 @@ def _groups(
     return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), members[order].astype(np.int64)
 
 
-def infosets_of(game: Game, bound: str) -> PrunedInfosets:
-    """Both players' infosets end to end, with one of the `BOUNDS`; raises `ValueError` as `sequence_form` does."""
+def infosets_of(game: Game) -> PrunedInfosets:
+    """Both players' infosets end to end; raises `ValueError` as `sequence_form` does."""
     (one, two), last, chance = sequence_form(game)
     arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
     above = np.concatenate([one.above, _joined(two.above, slots)])
@@ -121,21 +118,17 @@ def infosets_of(game: Game, bound: str) -> PrunedInfosets:
         node_first,
         node,
         _ends(game, joined_last, slots + len(two.row_of)),
-        NodeFacts(_upper(game, joined_last, bound), row, joined_last, chance),
+        NodeFacts(_upper(game), row, joined_last, chance),
     )
 
 
-def _upper(game: Game, last: npt.NDArray[np.int64], bound: str) -> npt.NDArray[np.float64]:
+def _upper(game: Game) -> npt.NDArray[np.float64]:
     """[N] upper bound of each node's value to the player who acts before it; 0 after chance and at the root."""
     arrays, parent, upper = game.tree.arrays, game.tree.parent, np.zeros(len(game.tree.parent))
     for player in range(2):
         best = np.zeros(len(parent))
-        _bounds(arrays, best, 1.0 - 2 * player, bound == "history")
+        _bounds(arrays, best, 1.0 - 2 * player)
         after = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT))
-        if bound == "infoset":
-            most = np.full(int(last[player].max(initial=NO_SLOT)) + 1, -np.inf)
-            np.maximum.at(most, last[player, after], best[after])
-            best[after] = most[last[player, after]]
         upper[after] = best[after]
     return upper
 
@@ -166,26 +159,23 @@ class PrunedCfr:
         variant: Variant,
         *,
         threshold: float = DEFAULT_THRESHOLD,
-        bound: str = "history",
         tables: Mapping[str, npt.NDArray[Any]] | None = None,
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare; `tables` None: fresh ones; `bound` is one of `BOUNDS`.
+        """Prepare; `tables` None: fresh ones.
 
         Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, tables that do not fit, a game
         with cards beside its tree and one without perfect recall.
         """
         if not threshold >= 1:
             raise ValueError(f"prune_threshold = {threshold}: it must be at least 1 iteration")
-        if bound not in BOUNDS:
-            raise ValueError(f"bound = {bound!r}: one of {', '.join(BOUNDS)} is needed")
         specs = pruned_tables(game, variant)
         self.game, self.variant = game, variant
         self.tables = dict(new_tables(specs) if tables is None else tables)
         check_tables(specs, self.tables)
         self.iteration, self.nodes_touched = iteration, nodes_touched
-        infosets = infosets_of(game, bound)
+        infosets = infosets_of(game)
         restarts = int(variant.regret_minimiser == "regret-matching-plus")
         self._pruning = PruningArrays(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
         self._walk = new_walk(game, "float64")

@@ -17,8 +17,8 @@ By Theorem 1 no positive regret elsewhere depends on when that happens.
 * An action is pruned if the estimate (10) says that `threshold` iterations or more will be left out, and if another
   action of the infoset is better and goes on being visited.  Actions that end the game need no threshold: nothing is
   below them.
-* U may be the paper's, or its sum over the histories of I of what both players together could bring about at most after
-  a ("history" in `pruned_cfr.BOUNDS`): a bound just as sure, and never a larger one.
+* In the place of the paper's U stands the sum over the histories of I of what both players together could bring about
+  at most after a: a bound just as sure, and never a larger one.
 * CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  The paper
   leaves open what r is where a pruned action is settled; `settle` takes the mean over the interval.
 * A player's strategy is constant where he is not visited, because none of his regrets changes there.  Sums of it are

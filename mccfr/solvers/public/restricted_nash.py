@@ -8,7 +8,7 @@ The responder meets the mixture of both as one strategy of the same realisation 
 the free opponent learns against the responder as ever.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.variants import variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
-from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import own_actions
 
 _VARIANT, _DTYPE = "dcfr", "float64"
 Tables = Sequence[npt.NDArray[np.float64]]
@@ -41,30 +41,19 @@ class Mixture:
         self._parent = [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
         if any(self._parent[block] is None for block in range(2 + player, len(self._parent), 2)):
             raise ValueError(f"{game.name} has imperfect recall: no mixture of its strategies is one of them")
-        self._before = dict(self._own_actions())
-
-    def _own_actions(self) -> Iterator[tuple[int, tuple[int, int] | None]]:
-        """Each decision of the player with his last decision before it and the action there; None: it is his first."""
-        tree = self._game.tree
-        for node in tree.decisions.tolist():
-            if tree.arrays.player[node] == self._player:
-                child, over = node, int(tree.parent[node])
-                while over >= 0 and not (
-                    tree.arrays.kind[over] == DECISION and tree.arrays.player[over] == self._player
-                ):
-                    child, over = over, int(tree.parent[over])
-                yield node, None if over < 0 else (over, child - int(tree.arrays.first[over]))
+        self._taken = own_actions(game.tree)
 
     def write(self, share: float, one: Tables, other: Tables, out: Tables) -> None:
         """out [slots, buckets] of the player's blocks = `one` with probability `share`, else `other`; in place."""
-        arrays, reach = self._game.tree.arrays, dict[int, npt.NDArray[np.float64]]()
-        for node, before in self._before.items():  # parents come first
+        tree, reach = self._game.tree, dict[int, npt.NDArray[np.float64]]()
+        arrays = tree.arrays
+        for node in tree.decisions[arrays.player[tree.decisions] == self._player].tolist():  # parents come first
             block, slot, count = (int(of[node]) for of in (arrays.block, arrays.slot, arrays.count))
             here = np.repeat([[share], [1 - share]], self._game.buckets[block], axis=1)
-            if before is not None:
-                over, action = before
+            if (child := self._taken[node]) >= 0:
+                over = int(tree.parent[child])
                 came = int(arrays.block[over])
-                cell = int(arrays.slot[over]) + action
+                cell = int(arrays.slot[over]) + child - int(arrays.first[over])
                 here = reach[over] * np.stack([one[came][cell], other[came][cell]])
                 for street in range(came + 2, block + 1, 2):
                     here = here[:, self._parent[street]]

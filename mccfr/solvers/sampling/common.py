@@ -11,7 +11,7 @@ START, STOP, NODE_LIMIT = 0, 1, 2
 """Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
 
 
-class Hand(NamedTuple):
+class HandRows(NamedTuple):
     """Where the rows of the hand being played begin: element offsets [B] int64 into the flat tables, by block.
 
     Those of sums are negative where a block keeps none.
@@ -21,9 +21,9 @@ class Hand(NamedTuple):
     sums: npt.NDArray[np.int64]
 
 
-def new_hand(blocks: int) -> Hand:
+def new_hand(blocks: int) -> HandRows:
     """A hand of so many blocks."""
-    return Hand(*(np.zeros(blocks, np.int64) for _ in Hand._fields))
+    return HandRows(*(np.zeros(blocks, np.int64) for _ in HandRows._fields))
 
 
 @part_njit

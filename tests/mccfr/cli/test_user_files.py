@@ -207,26 +207,6 @@ def test_an_experiment_takes_the_place_of_an_experiment_only(run, tmp_path):
         check_out(out)
 
 
-def test_a_figure_takes_the_place_of_a_figure_only(tmp_path):
-    pytest.importorskip("matplotlib")
-    from abstraction.figure import draw_report
-
-    class Buckets:
-        streets = ()
-
-        def info(self):
-            return {}
-
-    for ending in (".png", ".svg", ".pdf", ".eps"):
-        path = tmp_path / f"figure{ending}"
-        for _ in range(2):
-            draw_report(Buckets(), path)
-        path.write_bytes(b"my photograph")
-        with pytest.raises(FileExistsError):
-            draw_report(Buckets(), path)
-        assert path.read_bytes() == b"my photograph"
-
-
 def test_an_empty_place_of_the_other_kind_is_free(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()

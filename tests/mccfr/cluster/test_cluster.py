@@ -48,7 +48,7 @@ from mccfr.cluster import launch
 from mccfr.cluster import pool as pool_module
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
 from mccfr.cluster.launch import check_ports
-from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
+from mccfr.cluster.messages import ANSWERED, Order, RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
 from mccfr.cluster.room import fixed_bytes, strata_bytes
@@ -316,7 +316,7 @@ class Late(OneProcess):
         newest = self._trainers[rank].answer
         if rank == 0 and self.told < newest.head[ANSWERED]:
             self.told = int(newest.head[ANSWERED])
-            late = Answer(len(newest.rows), len(newest.changes))
+            late = RankAnswer(len(newest.rows), len(newest.changes))
             late.cells[:] = 7
             late.head[ANSWERED] = self.told - 1
             return late

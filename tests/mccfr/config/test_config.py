@@ -77,6 +77,16 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
         ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
         ({"solver": {"warm_iterations": 9}}, {"solver": {}}, {"averaging_power": 2}),
         ({"solver": PUBLIC | {"skip_below": 0}}, {"solver": PUBLIC}, {"skip_below": 0.5}),
+        (
+            {"solver": PUBLIC | {"discount": "none", "floored_regrets": True}},
+            {"solver": PUBLIC | {"discount": "none"}},
+            {"floored_regrets": False},
+        ),
+        (
+            {"game": {"name": "flop-holdem", "blinds": [50.0, 100]}},
+            {"game": {"name": "flop-holdem"}},
+            {"blinds": [1, 2]},
+        ),
         ({"game": {"name": "clairvoyance", "pot": 1}}, {"game": {"name": "clairvoyance"}}, {"pot": 2}),
         (
             {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9, "strategy_memory": 9}},

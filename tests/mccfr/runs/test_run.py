@@ -46,7 +46,7 @@ from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
 from storage import space
 
-PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000, "floored_regrets": False}
+PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000}
 PRUNED = {
     **EXTERNAL,
     "negative_regret_pruning": True,

@@ -9,10 +9,11 @@ import sessions
 from commands import answer, call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained
 
+from abstraction.kernels.jit import allocating_njit
 from mccfr.rng import new_stream, next_word
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.status import recent_speed, run_status
-from mccfr.runs.directory.trends import TRENDS, block_totals, words_drawn
+from mccfr.runs.directory.trends import TRENDS, block_totals
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -29,6 +30,21 @@ FLOAT64 = {"sum_dtype": "float64"}
 def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings):
     """A new run directory of a small game, without evaluations unless told otherwise."""
     return sessions.make(path, solver, game, evaluation=evaluation, **settings)
+
+
+@allocating_njit
+def words_drawn(first, last, most):
+    """How many words a stream [4] uint64 gave on its way from the state `first` to `last`; -1: more than `most`.
+
+    External sampling over a packed tree draws one at each of the opponent's decisions and nowhere else, so that this
+    counts the additions to the strategy sums without a word from the kernel, at about a nanosecond each.
+    """
+    state = first.copy()
+    for count in range(most + 1):
+        if state[0] == last[0] and state[1] == last[1] and state[2] == last[2] and state[3] == last[3]:
+            return count
+        next_word(state)
+    return -1
 
 
 def counted_additions(run):

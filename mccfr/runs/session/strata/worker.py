@@ -4,9 +4,7 @@ Started by the coordinator as `mccfr.runs.session.worker` is, with the same assi
 strata w, w + W, w + 2·W, ...; which it trains, and when, decides nothing about what comes of it.
 """
 
-import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -19,7 +17,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.frames import partition, placed
-from mccfr.runs.session.worker import map_tables, publish, read_state
+from mccfr.runs.session.worker import map_tables, opened, publish, read_state
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.strata import FIRST_STREET, Interval, StratumWorker, first_street_names, with_copies
 from storage.mapping import Region, create_regions, map_cells, map_regions, regions_from_json
@@ -98,17 +96,8 @@ def work(
 
 def main(assignment: str, number: int) -> None:
     """Read the assignment, rebuild the game, map the tables, work."""
-    from mccfr.config.outside import allow
-    from mccfr.runs.directory.run import open_run
-    from mccfr.runs.session.shared_deck import map_buckets
-
-    for signals in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(signals, signal.SIG_IGN)  # the coordinator takes them and tells us
-    document = json.loads(Path(assignment).read_text())
-    abstraction, directory, workers = document["abstraction"], Path(assignment).parent, document["workers"]
-    allow(map(Path, document["code"]))
-    run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
-    game, _buckets = map_buckets(run.build_game(), directory, run.algorithm)
+    run, (game, _buckets), document = opened(Path(assignment))
+    directory, workers = Path(assignment).parent, document["workers"]
     block = map_cells(Path(document["cells"]), document["shape"])
     changes = map_cells(directory / "changes", (workers, document["changes"]))
     regions = regions_from_json(document["regions"])

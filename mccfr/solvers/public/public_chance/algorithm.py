@@ -73,7 +73,7 @@ class PublicChance(Algorithm):
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
     """How a `[solver]` table weights updates."""
     schedule = schedule_of(config)
-    return PublicChanceOptions(schedule, config.floored_regrets and schedule.kind == "none")
+    return PublicChanceOptions(schedule, schedule.kind == "none")
 
 
 def public_chance_solver(

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.rng import second_word, uniform
 from mccfr.solvers.regret import choose, regret_matching, total_of, update, update_explored
-from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
+from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
 from mccfr.solvers.sampling.external.packed import NO_PRUNING, PRUNED_SHARE
 from mccfr.solvers.sampling.sums import add_strategy
 from mccfr.trees.compiled import CHANCE, TERMINAL
@@ -33,7 +33,7 @@ class Worklist(NamedTuple):
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
-    hand: Hand
+    hand: HandRows
     seats: npt.NDArray[np.int64]
 
 

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import nogil_njit
 from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.rng import second_word, uniform
-from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, Hand, locate, new_hand
+from mccfr.solvers.sampling.common import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
 from mccfr.solvers.sampling.rows import (
     LANES,
     add_row,
@@ -84,7 +84,7 @@ class PackedWorklist(NamedTuple):
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
-    hand: Hand
+    hand: HandRows
     seats: npt.NDArray[np.int64]
 
 

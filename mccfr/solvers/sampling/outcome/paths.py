@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit, types
 from abstraction.kernels.prefetch import address_of, emit_prefetch
-from mccfr.solvers.sampling.common import Hand, new_hand
+from mccfr.solvers.sampling.common import HandRows, new_hand
 
 _LOWER = np.uint64(0xFFFFFFFF)
 
@@ -59,7 +59,7 @@ class Paths(NamedTuple):
     step: npt.NDArray[np.void]
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
-    hand: Hand
+    hand: HandRows
     going: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
     to_sum: npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, kuhn, leduc
 from mccfr.solvers.histories.histories import best_response_value
 from mccfr.solvers.histories.history_cfr import HistoryCfr
-from mccfr.solvers.histories.pruned_cfr import BOUNDS, PrunedCfr, pruned_tables
+from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.histories.sequences import sequence_form
 from mccfr.solvers.variants import variant
 from mccfr.tables.layout import table_name
@@ -380,10 +380,9 @@ def test_tables_and_the_iteration_are_the_whole_state(name, updates):
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ["cfr", "cfr+"])
-@pytest.mark.parametrize("bound", BOUNDS)
-def test_convergence_with_fewer_nodes(name, bound, updates):
+def test_convergence_with_fewer_nodes(name, updates):
     made = variant(name, updates=updates)
-    partial, pruned = HistoryCfr(LEDUC, made, partial_pruning=True), PrunedCfr(LEDUC, made, bound=bound)
+    partial, pruned = HistoryCfr(LEDUC, made, partial_pruning=True), PrunedCfr(LEDUC, made)
     for cfr in (partial, pruned):
         cfr.iterate(3000)
     assert nash_conv(pruned) < 0.05
@@ -402,7 +401,6 @@ def test_a_higher_threshold_settles_less_and_visits_more():
 def test_unfit_arguments_are_refused():
     made = variant("cfr")
     refused("prune_threshold = 0: it must be at least 1", PrunedCfr, LEDUC, made, threshold=0)
-    refused("bound = 'tight': one of history, infoset", PrunedCfr, LEDUC, made, bound="tight")
     for name in ("dcfr", "lcfr", "nh-dcfr", "pcfr+", "lcfr+"):
         with pytest.raises(ValueError, match=r"pruning = 'regret-based' is for regret-matching without discounts"):
             pruned_tables(LEDUC, variant(name))

@@ -31,7 +31,7 @@ SAMPLERS = {
         0.3,
     ),
     "outcome": ({"algorithm": "outcome-sampling", "discount": "linear"}, 60_000, 0.6),
-    "public chance": ({"algorithm": "public-chance-sampling", "floored_regrets": False}, 2_000, 0.2),
+    "public chance": ({"algorithm": "public-chance-sampling"}, 2_000, 0.2),
     "floored": ({"algorithm": "public-chance-sampling"}, 2_000, 0.2),
 }
 
