@@ -110,7 +110,8 @@ class Playing:
         Answers as `state`, after what the strategy does then.  Raises `ValueError` for an action that is not legal.
         """
         with self._lock():
-            if hand == self._number and line == self._person.line and self._result is None:
+            begun = self._cards is not None and self._result is None
+            if begun and hand == self._number and line == self._person.line:
                 before = self._person.state
                 self._person.see(action)
                 self._bot.see(action)

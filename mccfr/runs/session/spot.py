@@ -88,8 +88,11 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
     menu = {**menu, **(asked.menu or {})}
     workers = available_threads() if asked.workers is None else asked.workers
     document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
+    ours = dict(document["solver"])
     for text in asked.overrides:
         override(document, *parse_override(text), f"--set {text}")
+    if document["solver"]["algorithm"] != ours["algorithm"]:  # which has keys of its own
+        document["solver"] = {key: value for key, value in document["solver"].items() if ours.get(key) != value}
     config = config_from(document, "the spot", (Path(),))
     endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
     if (sentence := dropped_text(dropped, endgame.board)) is not None:

@@ -97,7 +97,7 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
     for traverser in range(2):
         fill_words(3, traverser, 100, np.zeros(4, np.uint64), words)
         assert words[5] == new_stream(3, traverser, ACTIONS, 105)[0]
-        found = traverse(dealt.game.tree.arrays, dealt.strategies(tuple(parameters)), hands, words, traverser, False)
+        found = traverse(dealt.game.tree.arrays, dealt.strategies(tuple(parameters)), hands, words, traverser)
         gained, plays = {}, {}
         for deal in range(12):
             walked(dealt, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
