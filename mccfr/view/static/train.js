@@ -52,7 +52,8 @@ const Train = (() => {
       .filter(([, share]) => share > 0).map(([name, share]) => name + " " + percent(share)).join(", ");
     const least = 0.005 * page.game.unit_chips;
     const lost = found.cost_chips === null ? "" : found.cost_chips < least ? "costs nothing" : "costs " +
-      (found.exact ? "" : "about ") + page.money(found.cost_chips);
+      (found.exact ? "" : "about ") + page.money(found.cost_chips) +
+      (found.ci95 ? " ± " + page.money((found.ci95[1] - found.ci95[0]) / 2) : "");
     box.textContent = "You: " + one.name + (plays ? "; the strategy: " + plays : "") + (lost ? "; " + lost : "") + ".";
     box.className = found.cost_chips === null ? "quiet" : found.cost_chips < least ? "fine" : "costly";
     box.title = found.why || "";
