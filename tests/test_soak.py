@@ -134,6 +134,8 @@ def test_other_bits_and_a_rise_are_noticed(place, disturbed, trained, tmp_path):
     levels = [soak_world.HeldAtOnce(10**8, files, 3) for files in (10, 10, 20, 11, 15, 11, 10, 20, 20)]
     made.tally.levels["leduc"] = levels
     made.left_over()
+    made._undisturbed["leduc"] = soak_world.HeldAtOnce(10**8, 18, 3)  # which first lives were not seen to hold
+    made.left_over()
     assert made.tally.violations[1:] == ["leduc: files rose from 10 to 20"]
     assert "| leduc | 1 | 100 to 100 | 10 to 20 | 3 to 3 |" in made.tally.table()
 
