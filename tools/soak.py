@@ -140,6 +140,9 @@ class Tally:
         return "\n".join([*rows, "", f"{sum(self.struck.values())} troubles, {len(self.violations)} violations"])
 
 
+_HELD = ("memory", "files", "processes")
+
+
 def _numbers(level: HeldAtOnce) -> tuple[int, int, int]:
     return level.anonymous_bytes // 10**6, level.files, level.processes
 
@@ -267,7 +270,7 @@ class Soak:
             if third >= _LIVES:
                 ends = map(_usual, (levels[:third], levels[-third:]))
                 whole = _numbers(self._undisturbed.get(name, HeldAtOnce()))
-                for first, last, most, what in zip(*ends, whole, vars(HeldAtOnce()), strict=True):
+                for first, last, most, what in zip(*ends, whole, _HELD, strict=True):
                     if last > _RISES * max(first, most):
                         self.tally.violated(f"{name}: {what} rose from {first} to {last}")
 
