@@ -90,7 +90,7 @@ class StudyEffort:
 
 SAMPLED, BR, LOSSLESS = "external-sampling", "cfr-br", "lossless"
 BOARDS = {f"cfr-br-{trunk}": trunk for trunk in ("own", LOSSLESS)}
-"""CFR-BR on sampled boards, by what its opponents remember before the river."""
+"""CFR-BR by what its opponents remember before the river; `BR` alone is on their own trunk, and once was full width."""
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
 histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
