@@ -1,7 +1,7 @@
 """The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -10,9 +10,6 @@ from mccfr.config.table import Check, Table
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
-
-    former: ClassVar[str | None] = None
-    """What a run is of that is trained no longer, in words."""
 
     seed: int = 0
 
@@ -124,7 +121,10 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        return [*super().checks(), ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1")]
+        return [
+            *super().checks(),
+            ("warm_start", not isinstance(self.warm_start, int) or self.warm_start >= 1, "at least 1"),
+        ]
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
@@ -214,31 +214,3 @@ FORMER: dict[str, type[SolverConfig]] = {
     ),
 }
 """Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
-
-_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,"
-_DREAM = (
-    "solver.sampling, baseline, start or sd_weights of 'deep-cfr', whose outcome sampling with a baseline is "
-    "mccfr.gallery.dream:Dream now,"
-)
-
-FORMER_KEYS: dict[str, dict[str, Any]] = {
-    "external-sampling": {"baseline_rate": 0.0},
-    "outcome-sampling": {"baseline_rate": 0.0},
-    "deep-cfr": {
-        "sampling": "external",
-        "epsilon": 0.5,
-        "baseline": "none",
-        "baseline_memory": 200_000,
-        "baseline_steps": 200,
-        "baseline_batch": 512,
-        "start": "last",
-        "sd_weights": "exact",
-    },
-}
-"""Keys that an algorithm has had, and their defaults: at those they say nothing and are passed over."""
-
-WITH_FORMER_KEYS: dict[str, type[SolverConfig]] = {
-    name: _former(name, OPTIONS[name], _DREAM if name == "deep-cfr" else _BASELINES, keys)
-    for name, keys in FORMER_KEYS.items()
-}
-"""As `FORMER`, of runs where such a key says something."""
