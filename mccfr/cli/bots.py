@@ -264,12 +264,14 @@ def _asked(prompt: str) -> str:
 
 def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
     """Names of both players: as given, or made of what plays."""
-    found = [*(Path(name).name.replace(":", ".") for name in guests), "player-1", "player-2"][:2]
-    if given is not None:
-        found = [name.strip() for name in given.split(",")]
+    from mccfr.runs.results.players import table_names, told_apart
+
+    if given is None:
+        return table_names([*guests, "player-1", "player-2"][:2])
+    found = [name.strip() for name in given.split(",")]
     if len(found) != 2:
         raise click.BadParameter(f"--names {given}: write two names with a comma between them")
-    return (found[0], found[1]) if found[0] != found[1] else (f"{found[0]}-1", f"{found[1]}-2")
+    return told_apart(found[0], found[1])
 
 
 def _say(text: str) -> None:

@@ -100,7 +100,7 @@ class Match(Units):
         Raises `ValueError` where neither is a policy, or their games differ in more than buckets and bets.
         """
         self.game = _common_game(contenders)
-        self._seed, self._names = seed, [contender.name for contender in contenders]
+        self._seed, self.names = seed, [contender.name for contender in contenders]
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
@@ -119,7 +119,7 @@ class Match(Units):
     def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
         """One hand of a pair: the first contender plays from position `seat`."""
         deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
-        names = self._names if seat == 0 else self._names[::-1]
+        names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
         seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
         for which, player in enumerate(self._players):
