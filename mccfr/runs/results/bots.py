@@ -34,8 +34,10 @@ from mccfr.play.hand_files.written import PHHS, STARS, is_hands, write_hands
 from mccfr.play.hands import Hand
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
-from mccfr.play.slumbot import SlumbotSession, check_game, http_post
+from mccfr.play.served import check_game
+from mccfr.play.slumbot import SlumbotSession
 from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
+from mccfr.play.web import http_post
 from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
 from storage.outputs import check_output
