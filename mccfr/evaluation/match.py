@@ -26,7 +26,7 @@ from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
-from mccfr.play.resolving import ResolvingSeat
+from mccfr.play.resolving import ResolvedRange, ResolvingSeat
 from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
@@ -146,9 +146,9 @@ class Match(Units):
 
 
 def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
-    """What is known of a player's hands by his strategy; of one who solves his hands again, the hand that he has."""
-    if isinstance(player, Seat) and not isinstance(player, ResolvingSeat):
-        return SeenRange(player, position)
+    """What is known of a player's hands by his strategy."""
+    if isinstance(player, Seat):
+        return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else SeenRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
 
 
