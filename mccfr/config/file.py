@@ -176,6 +176,9 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
         foreign = [*foreign, *former]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
+    if "opponent_abstraction" in foreign:
+        takers = "'external-sampling' and 'public-chance-sampling'"
+        raise ValueError(f"solver.opponent_abstraction goes with solver.algorithm = {takers} alone: leave it out")
     own = {inside: value for inside, value in table.items() if inside not in foreign}
     return kind, {**without_former(key, name, own), field: name}
 
