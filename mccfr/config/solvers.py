@@ -13,6 +13,11 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
 
     seed: int = 0
 
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """The key that names an abstraction's directory for opponents of their own, and that; None: they have none."""
+        return None
+
     def checks(self) -> list[Check]:
         """As `Table.checks`."""
         return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
@@ -48,7 +53,18 @@ class SampledConfig(SolverConfig, frozen=True):
         ]
 
 
-class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
+class AgainstOpponentsConfig(SampledConfig, frozen=True):
+    """Of the algorithms in which each player may learn against an opponent who sees more than he."""
+
+    opponent_abstraction: str | None = None  # the opponents' directory; None: the players learn against each other
+
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """As `SolverConfig.opponents`."""
+        return None if self.opponent_abstraction is None else ("opponent_abstraction", self.opponent_abstraction)
+
+
+class ExternalSamplingConfig(AgainstOpponentsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
@@ -77,7 +93,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
 
 
-class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
+class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands; with discount "none" as CFR+, sums weighted by n^gamma."""
 
 
@@ -118,6 +134,11 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
 
     trunk: str = "own"  # on the players' own buckets, those of an abstraction's directory, or "lossless"
     warm_start: int | None = None  # nodes of external sampling to begin with; None: zeros
+
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """As `SolverConfig.opponents`."""
+        return None if self.trunk in TRUNKS else ("trunk", self.trunk)
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
