@@ -23,7 +23,7 @@ from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
 from mccfr.runs.session.speed_trial import MeasuredPlay, can_measure, measured_play
 from mccfr.runs.session.strata.frames import frame_blocks, live_specs, partition
-from mccfr.solvers.configured import configured_game, form_for, stratified
+from mccfr.solvers.configured import configured_game, form_for, stratified, with_opponents
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import stratum_buckets
@@ -145,7 +145,8 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
             f"{base / wanted.path} is not built yet, and --measure trains: build it with mccfr abstraction build "
             f"{wanted.recipe}"
         )
-    return form_for(stratified(foreseen(game, load_recipe(base / wanted.recipe)), config), config)
+    game = with_opponents(foreseen(game, load_recipe(base / wanted.recipe)), config, base)
+    return form_for(stratified(game, config), config)
 
 
 def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:

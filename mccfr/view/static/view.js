@@ -15,6 +15,7 @@ const View = (() => {
   const RANKS = [..."AKQJT98765432"];
   const LABELS = RANKS.flatMap((row, down) => RANKS.map((column, across) =>
     down === across ? row + row : down < across ? row + column + "s" : column + row + "o"));
+  const ROUGH = 0.1;          // of the pot: what can be beaten by more is no answer
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
   const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
   /* By cards on the board: how a spot may be solved again, the default first. */
@@ -647,9 +648,10 @@ const View = (() => {
 
   /* --- what is beside --- */
 
-  /* A line that begins a street as a spot; a typed spot with its fields again, and what is played there locked. */
+  /* A line as a spot, from its street's beginning; a typed spot with its fields again, and what is played there locked. */
+  const streetLine = () => spot.line.slice(0, spot.line.lastIndexOf("/") + 1);
   function drawTyped() {
-    const begins = game.square && spot.behind_chips && /\/$/.test(spot.line) && !spot.missing_cards && streetCards(spot.street) >= 3;
+    const begins = game.square && spot.behind_chips && streetLine() && !spot.missing_cards && streetCards(spot.street) >= 3;
     byId("as-spot").hidden = !begins;
     byId("again").hidden = byId("lock").hidden = !game.asked;
   }
@@ -684,12 +686,12 @@ const View = (() => {
     const running = here !== null && !here.done;
     byId("solve").disabled = running;
     byId("solve-stop").hidden = !running;
-    let text = "";
+    let text = methods === METHODS[3] ? "Of a flop a rough estimate, in seconds; as a spot it is solved with every hand for itself, in minutes." : "";
     if (here) {
-      const found = here.result;
+      const found = here.result, share = found && found.gap_chips / spot.pot_chips;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
         (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.gap_chips !== null ?
-          ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(found.gap_chips / spot.pot_chips) + " of the pot)"
+          ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(share) + " of the pot)" + (share > ROUGH ? ": too rough to play by" : "")
           : running ? found.iterations === here.iterations ? ", finding EV …" : "" : ", an estimate: by how much it can be beaten is not known") : " …");
     }
     byId("solve-state").textContent = text;
@@ -806,7 +808,7 @@ const View = (() => {
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
     Object.assign(lent, { toldOf, ask, send, money, split, labels: LABELS });
     byId("as-spot").addEventListener("click", () => {
-      location.hash = "#spot&" + new URLSearchParams({ line: spot.line, board: spot.board, of: base });
+      location.hash = "#spot&" + new URLSearchParams({ line: streetLine(), board: spot.board, of: base });
     });
     const change = (at) => { location.hash = "#spot&" + new URLSearchParams({ ...game.asked, ...at }); };
     byId("again").addEventListener("click", () => change({}));

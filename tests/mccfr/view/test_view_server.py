@@ -341,6 +341,17 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["document.getElementById('who').textContent"] == "Big blind to act"
         row = page["document.querySelector('#hands tbody tr').innerText"]
         assert row.split("\t")[-2].endswith("%"), row  # its equity has come
+        state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('as-spot')")
+        assert page[state].startswith("Of a flop a rough estimate")  # and what is none stands before it
+        assert page[f"{button}.compareDocumentPosition(document.getElementById('solve')) & 4"]
+        page["location.hash = '#line=r200c/cr600&board=Kc7d2s'"]
+        at("#line=r200c/cr600&board=Kc7d2s")
+        page[f"{button}.click()"]
+        page.wait("location.hash.startsWith('#spot&line=r200c%2F&board=Kc7d2s&')")  # where the street begins
+        page["location.hash = '#line=r200'"]
+        at("#line=r200")
+        page["location.hash = '#line=r200c/&board=Kc7d2s'"]
+        at("#line=r200c/&board=Kc7d2s")
         page["history.back()"]
         at("#line=r200")
         page["history.forward()"]
@@ -428,7 +439,9 @@ def check_the_trainer(page):
     judged = page.wait(f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
     own = page["document.querySelectorAll('#play-log .cost').length"]
     assert len(judged) == own and all(one.startswith("You: ") and "; the strategy: " in one for one in judged)
-    assert page["document.getElementById('train-score').textContent"].startswith(f"{own} decisions, ")
+    priced = own - page["document.querySelectorAll('#train-told .quiet').length"]  # of where the strategy never comes
+    score = page["document.getElementById('train-score').textContent"]
+    assert score.startswith(f"{priced} decisions, ") if priced else not score
     if page["document.querySelectorAll('#train-again button').length"]:  # as the table's seed has it
         page["document.querySelector('#train-again button').click()"]
         page.wait("document.getElementById('play-result').hidden")
@@ -462,7 +475,9 @@ def test_a_spot_is_solved_again_in_a_browser(holdem, tmp_path, spot, method, sai
         page[f"document.getElementById('solve-method').value = {json.dumps(method)}"]
         page["document.getElementById('solve').click()"]
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert said in page["document.getElementById('solve-state').textContent"]
+        state = page["document.getElementById('solve-state').textContent"]
+        assert said in state
+        assert state.endswith("too rough to play by") == (method == "unsafe")
         assert page["document.getElementById('beside').value"] == "solved"
         solved = "· solved " in page["document.querySelector('[data-action=c]').innerText"]
         assert solved == ("cc" not in spot), "its EV, where somebody comes there"
