@@ -17,18 +17,20 @@ Table = Mapping[str, Any]
 
 
 class Gone(NamedTuple):
-    """A key that went.
+    """A key that went, or a kind of values of one that stays.
 
     default  that it had
     now      what became of it, as a clause after its value
     holds    whether a table with it says what is the rule now; None: where the key has its default
     kind     the struct of a table where it says something else; None: that of today, with the key
+    stays    the key is there still, and what holds now is not passed over
     """
 
     default: Any
     now: str
     holds: Callable[[Table], bool] | None = None
     kind: Any = None
+    stays: bool = False
 
 
 def former_value(table: msgspec.Struct, key: str, default: Any) -> Any:
@@ -96,6 +98,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
             None,
             "in whose place there are nodes of external sampling",
             lambda solver: not isinstance(solver["warm_start"], str),
+            stays=True,
         ),
     },
     ("solver", "deep-cfr"): {
@@ -139,7 +142,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
 def says_nothing(name: str, chosen: str | None, table: Table) -> list[str]:
     """The keys of a table that it has no longer and that say what is the rule now."""
     gone = GONE_KEYS.get((name, chosen), {})
-    return [key for key in sorted(gone.keys() & table.keys()) if _holds(gone[key], key, table)]
+    return [key for key in gone if key in table and not gone[key].stays and _holds(gone[key], key, table)]
 
 
 def _holds(gone: Gone, key: str, table: Table) -> bool:
@@ -153,10 +156,9 @@ def as_former(name: str, chosen: str | None, table: Table, kind: Any) -> tuple[A
     Those that say what is the rule now are left out.  With others the struct is that of a run which is read, and not
     trained (`Table.former`): `kind`, or another one, with the keys besides.
     """
-    nothing = says_nothing(name, chosen, table)
+    gone, nothing = GONE_KEYS.get((name, chosen), {}), says_nothing(name, chosen, table)
     own = {key: value for key, value in table.items() if key not in nothing}
-    gone = GONE_KEYS.get((name, chosen), {})
-    key = next((key for key in gone if key in own), None)
+    key = next((key for key in gone if key in own and not _holds(gone[key], key, own)), None)
     if key is None:
         return kind, own
     of, what = gone[key].kind or kind, f"{name}.{key} = {shown(own[key])}, {gone[key].now} now,"

@@ -102,6 +102,13 @@ def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning)
     assert msgspec.json.encode(again) == msgspec.json.encode(other)
 
 
+def test_a_key_of_which_some_values_went_keeps_the_others():
+    solver = {"algorithm": "cfr-br", "variant": "cfr", "trunk": "own", "warm_start": 7}
+    assert config_from({"game": KUHN, "solver": solver}, "run.toml").solver.warm_start == 7
+    policy = config_from({"game": KUHN, "solver": solver | {"warm_start": "policy"}}, "run.toml")
+    assert "solver.warm_start = 'policy', in whose place there are nodes of external" in (former_problem(policy) or "")
+
+
 def test_keys_of_a_cluster_that_went_are_passed_over(caplog):
     for key, value in {"copies": 2, "engine": "sockets"}.items():
         config = config_from({"game": KUHN, "cluster": {key: value}}, "run.toml")

@@ -115,7 +115,9 @@ class ExternalSampling(SampledAlgorithm):
     def forecast(self, game: Game) -> Forecast | None:
         """As `Algorithm.forecast`: against opponents on other buckets half of the iterations are a player's."""
         found = super().forecast(game)
-        return found and (replace(found, visits=found.visits / 2) if self.config.solver.opponents else found)
+        if found is None or found.visits is None or self.config.solver.opponents is None:
+            return found
+        return replace(found, visits=found.visits / 2)
 
     def first_floor(self, total_nodes: int) -> float:
         """As `SampledAlgorithm.first_floor`."""
