@@ -372,7 +372,7 @@ def joined(tables, kind="strategy_sum"):
 
 
 def test_large_sums_of_whole_boards_grow_as_small_ones_do():
-    """What a board adds to a sum is far below half a unit in its last place, 256; sums that begin at 0 are the truth."""
+    """What a board adds to a sum is far below half a unit in its last place, 256; what begins at 0 is the truth."""
     options, start = PublicChanceOptions(Schedule(), False), 2.0**31
     large, small = (whole_boards(options, 8_000, first) for first in (start, 0.0))
     np.testing.assert_array_equal(joined(large.tables, "regret"), joined(small.tables, "regret"))
