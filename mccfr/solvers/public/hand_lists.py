@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import allocating_njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
 """Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
@@ -28,12 +28,13 @@ class HandLists(NamedTuple):
     group: npt.NDArray[np.int32]
 
 
-class _OnBoard(NamedTuple):
+class OnBoard(NamedTuple):
     """Both players' hands on a board.
 
     order, ranked  [2, H] by bucket, by strength
     column         [2, H] of each hand, -1 where he has it not
     held           [2, 2] hands and columns of each player
+    at             [2, 3] columns, groups and hands that are listed already
     row            [cards+1] rows of sums by card, the last for no card
     room           [H]
     """
@@ -42,6 +43,7 @@ class _OnBoard(NamedTuple):
     ranked: npt.NDArray[np.int64]
     column: npt.NDArray[np.int64]
     held: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     room: npt.NDArray[np.int64]
 
@@ -51,6 +53,14 @@ def room_for(hands: int) -> HandLists:
     every, columns = (np.empty((2, 4, hands), np.int32) for _ in range(2))
     ranked, card = (np.empty((2, hands, 2), np.uint16) for _ in range(2))
     return HandLists(every, ranked, columns, card, np.empty((2, hands, 3), np.int32))
+
+
+def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
+    """Room for all hands [H, 2]."""
+    order, ranked, column = np.zeros((3, 2, len(hand_cards)), np.int64)
+    row = np.zeros(2 + int(hand_cards.max(initial=-1)), np.int64)
+    held, at, room = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards)))
+    return OnBoard(order, ranked, column, held, at, row, room)
 
 
 @part_njit
@@ -145,31 +155,28 @@ def _list_columns(player, hand_cards, strength, here, at, out):
     return groups + 1 - at[1]
 
 
-@allocating_njit
-def list_hands(live, bucket, strength, hand_cards, merge, counts, out):
+@njit
+def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
     """Fill lists, board by board.
 
     live, bucket  [2, N, H] whether a player holds a hand on a board, and its bucket
     strength      [N, H]
     hand_cards    [H, 2] -1 where a hand has fewer
     merge         whether hands of a bucket share a column
+    here          room, as `room_on_board` makes it
     counts        [3, 2, N] gets how many columns, groups and hands there are
     out           `HandLists`
     """
-    hands, cards, at = live.shape[2], 0, np.zeros((2, 3), np.int64)
-    for hand in range(hands):
-        cards = max(cards, np.int64(hand_cards[hand, 0]) + 1, np.int64(hand_cards[hand, 1]) + 1)
-    of_hands = np.zeros((3, 2, hands), np.int64)
-    held, row, room = np.zeros((2, 2), np.int64), np.zeros(cards + 1, np.int64), np.zeros(hands, np.int64)
-    here = _OnBoard(of_hands[0], of_hands[1], of_hands[2], held, row, room)
+    at = here.at
+    at[:] = 0
     for board in range(live.shape[1]):
-        _card_rows(live[:, board], hand_cards, row)
+        _card_rows(live[:, board], hand_cards, here.row)
         for player in range(2):
             _arrange(player, live[player, board], bucket[player, board], strength[board], merge, here)
         for player in range(2):
             _list_hands(player, bucket[player, board], here, at[player], out)
             groups = _list_columns(player, hand_cards, strength[board], here, at[player], out)
-            found = (held[player, 1], groups, held[player, 0])
+            found = (here.held[player, 1], groups, here.held[player, 0])
             for kind in range(3):
                 counts[kind, player, board] = found[kind]
                 at[player, kind] += found[kind]

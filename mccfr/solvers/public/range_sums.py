@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards, live_hands, of_hands
-from mccfr.solvers.public.hand_lists import HandLists, list_hands, room_for
+from mccfr.solvers.public.hand_lists import HandLists, list_hands, room_for, room_on_board
 
 Ints = npt.NDArray[Any]
 _TOGETHER = 128  # boards that are listed at once
@@ -87,6 +87,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
     """
     held = np.flatnonzero(cards.reach.any(axis=0))  # of 1,326 often some fifty
     names, cards = cards.hand_names, of_hands(cards, held)
+    hand_cards = np.ascontiguousarray(cards.hand_cards)
+    on_board = room_on_board(hand_cards)
     start, counts, found = 0, np.zeros((3, 2, len(walked) + 1), np.int64), _Parts({})  # columns, groups, hands
     for street, live in enumerate(live_hands(cards)):
         strengths = cards.strength if street + 1 == cards.streets else np.zeros_like(cards.strength[:1])
@@ -98,7 +100,7 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
                 np.ascontiguousarray(of, np.int32)  # one kernel for all
                 for of in (cards.bucket[street][:, some], strengths[some % len(strengths)])
             )
-            list_hands(here, bucket, strength, np.ascontiguousarray(cards.hand_cards), merge, sizes, room)
+            list_hands(here, bucket, strength, hand_cards, merge, on_board, sizes, room)
             counts[:, :, start + some + 1] = sizes
             for player, ends in enumerate(sizes.sum(axis=2).T.tolist()):
                 found.add(player, ends, room)
