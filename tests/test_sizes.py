@@ -15,7 +15,7 @@ PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
 LINES, PACKED_LINES, ARGUMENTS = 60, 85, 8
 BUDGETS = {
-    "configuration keys": 150,
+    "configuration keys": 151,
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 2,
     "files that external sampling's kernel is made of": 5,

@@ -15,7 +15,7 @@ import rich_click as click
 from mccfr.cli import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "commands.md"
-COMMON = 3
+COMMON = 2
 """Options that so many commands have, in the same words, are told once."""
 VALUES = {"INTEGER RANGE": "N", "NUMBER": "N", "FLOAT RANGE": "X"}
 """What click calls a value, and what the page does."""

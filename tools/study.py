@@ -26,6 +26,7 @@ import rich_click as click
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.recipe import STREETS, Recipe
+from mccfr.cards.cards import Cards
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.methods import method_named
@@ -88,9 +89,15 @@ class StudyEffort:
     simplified: bool = True
 
 
-SAMPLED, BR, LOSSLESS = "external-sampling", "cfr-br", "lossless"
+SAMPLED, PUBLIC, BR, LOSSLESS = "external-sampling", "public-chance-sampling", "cfr-br", "lossless"
 BOARDS = {f"cfr-br-{trunk}": trunk for trunk in ("own", LOSSLESS)}
 """CFR-BR by what its opponents remember before the river; `BR` alone is on their own trunk, and once was full width."""
+OPPONENTS = {
+    f"{algorithm}-against-{name}": (algorithm, buckets)
+    for algorithm in (SAMPLED, PUBLIC)
+    for name, buckets in (("160", ("ochs", 160)), (LOSSLESS, (LOSSLESS, 0)))
+}
+"""Sampling by the buckets of opponents who have others."""
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
 histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
@@ -118,7 +125,13 @@ SIZES: Mapping[str, tuple[Sequence[Arm], StudyEffort | None]] = {
     "boards": (
         [
             *(Arm("ochs", k, name, s, (4 * 10**6, 12 * 10**6)) for name in BOARDS for k in (10, 160) for s in range(3)),
-            *(Arm("ochs", k, SAMPLED, s, (3 * 10**8,)) for k in (10, 160) for s in (0, 1)),
+            *(
+                Arm("ochs", k, name + against, s, points)
+                for name, points in ((SAMPLED, (2 * 10**8, 7 * 10**8)), (PUBLIC, (4 * 10**6, 12 * 10**6)))
+                for k, finer in ((10, "160"), (160, LOSSLESS))
+                for against in ("", f"-against-{finer}")
+                for s in range(3)
+            ),
         ],
         None,
     ),
@@ -173,9 +186,15 @@ class Study:
         solver: dict[str, Any] = {"algorithm": plan.algorithm}
         if plan.algorithm in BOARDS:
             solver = {"algorithm": BR, "trunk": BOARDS[plan.algorithm], "seed": plan.seed}
-        solver |= {"seed": plan.seed, "period_nodes": plan.points[-1] // 10} if plan.algorithm == SAMPLED else {}
+        opponents: Cards | None = None
+        if plan.algorithm in OPPONENTS:
+            sampler, buckets = OPPONENTS[plan.algorithm]
+            opponents = self.game(*buckets)[0].cards
+            solver = {"algorithm": sampler, "opponent_abstraction": plan.algorithm}
+        solver |= {"seed": plan.seed} if solver["algorithm"] in (SAMPLED, PUBLIC) else {}
+        solver |= {"period_nodes": plan.points[-1] // 10} if solver["algorithm"] == SAMPLED else {}
         config = config_from({"game": self._document, "solver": solver}, plan.name)
-        game, _ = self.game(plan.features, plan.buckets)
+        game = replace(self.game(plan.features, plan.buckets)[0], opponent_cards=opponents)
         algorithm = algorithm_of(algorithm_of(config).completed(game))
         tables = private_tables(algorithm.layout(game))
         worker, nodes, iterations = algorithm.solver(game, tables), 0, 0
@@ -464,8 +483,8 @@ def main(out: Path, size: str) -> None:
     """Measures of strategies against their exact exploitability, as tables and pictures in OUT.
 
     small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
-    CFR-BR, of which only best responses are measured; boards: 16 of CFR-BR on sampled boards and of external sampling,
-    measured alike.
+    CFR-BR, of which only best responses are measured; boards: 36 of CFR-BR on sampled boards and of sampling,
+    with and without opponents who see more, measured alike.
     """
     plans, effort = SIZES[size]
     try:

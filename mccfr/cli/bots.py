@@ -1,7 +1,7 @@
 """Commands that have policies play elsewhere: at servers, as the dealer of a match, and against a person."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,7 @@ _log_option = click.option(
     metavar="FILE",
     help="The hands in the ACPC form; FILE.phhs: PHH; FILE.stars.txt: PokerStars' text.",
 )
+_hands_option = click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
@@ -104,7 +105,7 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 @bot.command("slumbot")
 @click.argument("policy", metavar="POLICY")
 @click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
-@click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
+@_hands_option
 @click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
 @code_option
 @manner_options
@@ -125,15 +126,50 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
     said = declare_of(options["declare"], options["expect"], options["seed"])
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
     player = guest(policy, _manner(options), options["seed"], declare=said is not None)
+    how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": _progress(hands)}
+    with declared_bot(said, player, {"command": "bot slumbot", "url": url, "hands": hands}) as record:
+        record.update(run_slumbot(player, url, hands, **how))
+    print_json(record) if as_json else click.echo(record_text(record))
+
+
+@bot.command("gtowizard")
+@click.argument("policy", metavar="POLICY")
+@click.option("--url", required=True, metavar="URL", help="Below which /hands lies: https://HOST.")
+@click.option("--key-file", type=path_type, required=True, metavar="FILE", help="That holds the server's key.")
+@_hands_option
+@code_option
+@manner_options
+@_resolve_option
+@_seed_option
+@_log_option
+@_silence_option
+@declare_options
+@json_option
+def gtowizard(policy: str, url: str, key_file: Path, hands: int, as_json: bool, **options: Any) -> None:
+    """Play hands at the GTO Wizard researcher server, five at once: stacks of 20,000, blinds 50/100.
+
+    Example: mccfr bot gtowizard hunl-quick-policy --url https://researcher.gtowizard.com --key-file key
+    """
+    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_gtowizard
+    from mccfr.runs.results.declared import declare_of
+
+    said = declare_of(options["declare"], options["expect"], options["seed"])
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
+    how = {"log": options["log"], "silence": options["silence"], "say": _say, "progress": _progress(hands)}
+    what = {"command": "bot gtowizard", "url": url, "hands": hands}
+    with declared_bot(said, player, what, ("chips", "aivat")) as record:
+        record.update(run_gtowizard(player, url, key_file, hands, **how))
+    print_json(record) if as_json else click.echo(record_text(record))
+
+
+def _progress(hands: int) -> Callable[[int], None]:
+    """Tells how many are played, now and then."""
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
             _say(f"{done:,} of {hands:,} hands")
 
-    how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": progress}
-    with declared_bot(said, player, {"command": "bot slumbot", "url": url, "hands": hands}) as record:
-        record.update(run_slumbot(player, url, hands, **how))
-    print_json(record) if as_json else click.echo(record_text(record))
+    return progress
 
 
 @click.command("dealer")
@@ -264,12 +300,14 @@ def _asked(prompt: str) -> str:
 
 def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
     """Names of both players: as given, or made of what plays."""
-    found = [*(Path(name).name.replace(":", ".") for name in guests), "player-1", "player-2"][:2]
-    if given is not None:
-        found = [name.strip() for name in given.split(",")]
+    from mccfr.runs.results.players import table_names, told_apart
+
+    if given is None:
+        return table_names([*guests, "player-1", "player-2"][:2])
+    found = [name.strip() for name in given.split(",")]
     if len(found) != 2:
         raise click.BadParameter(f"--names {given}: write two names with a comma between them")
-    return (found[0], found[1]) if found[0] != found[1] else (f"{found[0]}-1", f"{found[1]}-2")
+    return told_apart(found[0], found[1])
 
 
 def _say(text: str) -> None:

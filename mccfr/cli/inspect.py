@@ -9,7 +9,7 @@ import rich_click as click
 from mccfr.cli.options import duration_text, json_option, path_type, print_json
 from storage.space import bytes_text
 
-_MEASURE_SECONDS = 1.0  # of each of two trainings
+_MEASURE_SECONDS = 1.0  # of each training
 
 
 @click.command()
@@ -62,7 +62,7 @@ def init(directory: Path) -> None:
 @click.command()
 @click.argument("config", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
-@click.option("--measure", is_flag=True, help="Train for some two seconds to see how fast, on tables thrown away.")
+@click.option("--measure", is_flag=True, help="Train for some seconds to see how fast, on tables thrown away.")
 @json_option
 def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
     """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created.

@@ -11,19 +11,11 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
-from mccfr.config.former import GONE_KEYS, without_former
+from mccfr.config.former import GONE_KEYS, as_former
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
-from mccfr.config.solvers import (
-    FORMER,
-    FORMER_KEYS,
-    OPTIONS,
-    WITH_FORMER_KEYS,
-    OpaqueSolver,
-    SampledConfig,
-    SolverConfig,
-)
+from mccfr.config.solvers import FORMER, OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, first_refused
@@ -142,7 +134,7 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     if key in _TAGGED:
         kind, table = _chosen(table, key)
     elif isinstance(table, Mapping) and not (key == "tables" and table.get("strategy_sums") == "preflop"):
-        table = without_former(key, None, table)
+        kind, table = as_former(key, None, table, kind)
     if key == "tables" and isinstance(table, Mapping):
         former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
         kind = FORMER_TABLES if former else kind
@@ -169,15 +161,14 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
             f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
         )
     foreign = ignored_keys({key: table}) if key == "solver" else []
-    former = FORMER_KEYS.get(name, {}) if key == "solver" else {}
-    if any(own in table and table[own] != default for own, default in former.items()):
-        kind, foreign = WITH_FORMER_KEYS[name], [own for own in foreign if own not in former]
-    else:
-        foreign = [*foreign, *former]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
+    if "opponent_abstraction" in foreign:
+        takers = "'external-sampling' and 'public-chance-sampling'"
+        raise ValueError(f"solver.opponent_abstraction goes with solver.algorithm = {takers} alone: leave it out")
     own = {inside: value for inside, value in table.items() if inside not in foreign}
-    return kind, {**without_former(key, name, own), field: name}
+    kind, own = as_former(key, name, own, kind)
+    return kind, {**own, field: name}
 
 
 def options_named(table: str, name: str) -> Any:

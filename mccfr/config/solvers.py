@@ -1,7 +1,7 @@
 """The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -11,10 +11,12 @@ from mccfr.config.table import Check, Table
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
 
-    former: ClassVar[str | None] = None
-    """What a run is of that is trained no longer, in words."""
-
     seed: int = 0
+
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """The key that names an abstraction's directory for opponents of their own, and that; None: they have none."""
+        return None
 
     def checks(self) -> list[Check]:
         """As `Table.checks`."""
@@ -51,7 +53,18 @@ class SampledConfig(SolverConfig, frozen=True):
         ]
 
 
-class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
+class AgainstOpponentsConfig(SampledConfig, frozen=True):
+    """Of the algorithms in which each player may learn against an opponent who sees more than he."""
+
+    opponent_abstraction: str | None = None  # the opponents' directory; None: the players learn against each other
+
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """As `SolverConfig.opponents`."""
+        return None if self.opponent_abstraction is None else ("opponent_abstraction", self.opponent_abstraction)
+
+
+class ExternalSamplingConfig(AgainstOpponentsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
@@ -80,7 +93,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
 
 
-class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
+class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands; with discount "none" as CFR+, sums weighted by n^gamma."""
 
 
@@ -122,9 +135,17 @@ class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
     trunk: str = "own"  # on the players' own buckets, those of an abstraction's directory, or "lossless"
     warm_start: int | None = None  # nodes of external sampling to begin with; None: zeros
 
+    @property
+    def opponents(self) -> tuple[str, str] | None:
+        """As `SolverConfig.opponents`."""
+        return None if self.trunk in TRUNKS else ("trunk", self.trunk)
+
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        return [*super().checks(), ("warm_start", self.warm_start is None or self.warm_start >= 1, "at least 1")]
+        return [
+            *super().checks(),
+            ("warm_start", not isinstance(self.warm_start, int) or self.warm_start >= 1, "at least 1"),
+        ]
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
@@ -214,31 +235,3 @@ FORMER: dict[str, type[SolverConfig]] = {
     ),
 }
 """Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
-
-_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,"
-_DREAM = (
-    "solver.sampling, baseline, start or sd_weights of 'deep-cfr', whose outcome sampling with a baseline is "
-    "mccfr.gallery.dream:Dream now,"
-)
-
-FORMER_KEYS: dict[str, dict[str, Any]] = {
-    "external-sampling": {"baseline_rate": 0.0},
-    "outcome-sampling": {"baseline_rate": 0.0},
-    "deep-cfr": {
-        "sampling": "external",
-        "epsilon": 0.5,
-        "baseline": "none",
-        "baseline_memory": 200_000,
-        "baseline_steps": 200,
-        "baseline_batch": 512,
-        "start": "last",
-        "sd_weights": "exact",
-    },
-}
-"""Keys that an algorithm has had, and their defaults: at those they say nothing and are passed over."""
-
-WITH_FORMER_KEYS: dict[str, type[SolverConfig]] = {
-    name: _former(name, OPTIONS[name], _DREAM if name == "deep-cfr" else _BASELINES, keys)
-    for name, keys in FORMER_KEYS.items()
-}
-"""As `FORMER`, of runs where such a key says something."""

@@ -5,7 +5,7 @@ Games' tables are in `mccfr.config.games`, algorithms' in `mccfr.config.solvers`
 
 from collections.abc import Sequence
 from math import inf
-from typing import ClassVar, Literal
+from typing import Literal
 
 import msgspec
 
@@ -26,9 +26,6 @@ class AbstractionConfig(Table, frozen=True):
 
 class TablesConfig(Table, frozen=True):
     """Where and how the tables live."""
-
-    former: ClassVar[str | None] = None
-    """As `SolverConfig.former`."""
 
     format: Literal["zarr", "hdf5"] = "zarr"
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory

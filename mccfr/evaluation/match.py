@@ -26,7 +26,7 @@ from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
-from mccfr.play.resolving import ResolvingSeat
+from mccfr.play.resolving import ResolvedRange, ResolvingSeat
 from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
@@ -100,7 +100,7 @@ class Match(Units):
         Raises `ValueError` where neither is a policy, or their games differ in more than buckets and bets.
         """
         self.game = _common_game(contenders)
-        self._seed, self._names = seed, [contender.name for contender in contenders]
+        self._seed, self.names = seed, [contender.name for contender in contenders]
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
@@ -119,7 +119,7 @@ class Match(Units):
     def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
         """One hand of a pair: the first contender plays from position `seat`."""
         deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
-        names = self._names if seat == 0 else self._names[::-1]
+        names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
         seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
         for which, player in enumerate(self._players):
@@ -146,9 +146,9 @@ class Match(Units):
 
 
 def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
-    """What is known of a player's hands by his strategy; of one who solves his hands again, the hand that he has."""
-    if isinstance(player, Seat) and not isinstance(player, ResolvingSeat):
-        return SeenRange(player, position)
+    """What is known of a player's hands by his strategy."""
+    if isinstance(player, Seat):
+        return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else SeenRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
 
 

@@ -42,7 +42,7 @@ class Game:
     strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
     rake: Rake | None = None  # what one wins is less than what the other loses then; the tree's payoffs are before it
-    trunk_cards: Cards | None = None  # in the buckets of `solver.trunk`, for opponents in CFR-BR on sampled boards
+    opponent_cards: Cards | None = None  # in the buckets of opponents, who have others (`SolverConfig.opponents`)
 
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"

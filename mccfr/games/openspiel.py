@@ -3,6 +3,7 @@
 from typing import Any
 
 from mccfr.cards.nothing import NO_CARDS
+from mccfr.config.former import former_value
 from mccfr.config.games import OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
@@ -50,7 +51,8 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions], names)
 
     name = f"game.game = {config.game!r}"
-    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=MOST_HISTORIES, name=name)
+    most = former_value(config, "max_histories", MOST_HISTORIES)
+    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=most, name=name)
     return Game("openspiel", tree, NO_CARDS, pot_chips=largest_payoff(tree))
 
 

@@ -32,12 +32,13 @@ class Player(ABC):
         line:     the real betting of this hand
         state:    the real state of the betting; an `int` where nobody acts any more
         random:   the hand's own stream, for whatever the player draws
+        seed:     of all hands' streams
     """
 
     def __init__(self, betting: Betting, *, seed: int = 0) -> None:
         """Sit down; `seed` is of what is drawn."""
         self.betting = betting
-        self._seed, self._hands = seed, 0
+        self.seed, self._hands = seed, 0
         self.position, self.hand, self.cards = 0, "", ""
         self._begin()
 
@@ -46,11 +47,11 @@ class Player(ABC):
         self.line = ""
         self.state: State | int
         self.state, self.readings = self.betting.start()
-        self.random = Random(f"{self._seed} {self._hands}")
+        self.random = Random(f"{self.seed} {self._hands}")
 
     def reseed(self, seed: int) -> None:
         """Draw from another seed's streams, from the next hand on."""
-        self._seed = seed
+        self.seed = seed
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
         """Begin a hand.

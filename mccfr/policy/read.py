@@ -167,8 +167,8 @@ class Policy(Behaviour):
             for bucket in np.unique(known).tolist():
                 if not self._compared[block][bucket]:
                     self._check_row(block, bucket)
-        found = self._shares[block][:, slot : slot + count].take(known, axis=0) / self._total
-        weight = self._weights[block][:, row].take(known).astype(np.float64)
+        found = _gathered(self._shares[block], known, slice(slot, slot + count)) / self._total
+        weight = _gathered(self._weights[block], known, row).astype(np.float64)
         found[weight == 0] = 1 / count
         if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
@@ -261,6 +261,11 @@ class Policy(Behaviour):
             self._checked = True
         blocks = [BlockRows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)]
         return Strategy.stored(self.game, blocks)
+
+
+def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:
+    """Columns of rows: by `take`, which copies them of all rows first, where these are few, and else by indices."""
+    return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
 
 def _read_meta(path: Path) -> dict[str, Any]:

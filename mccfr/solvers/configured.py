@@ -5,7 +5,7 @@ from pathlib import Path
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr.cards.strata import in_strata
-from mccfr.config.solvers import TRUNKS, CfrBrConfig
+from mccfr.config.solvers import AgainstOpponentsConfig, CfrBrConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -18,27 +18,29 @@ def configured_game(config: Config, base: Path) -> Game:
     For algorithms over histories, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
     abstraction that is absent or does not suit the game, and for too many histories.
     """
-    game = with_trunk(_on(config.abstraction, config, base), config, base)
+    game = with_opponents(_on(config.abstraction, config, base), config, base)
     return form_for(stratified(game, config), config)
 
 
-def with_trunk(game: Game, config: Config, base: Path) -> Game:
-    """A game with the buckets of the abstraction that `solver.trunk` names, if it names one."""
-    path = trunk_path(config, base)
-    if path is None:
+def with_opponents(game: Game, config: Config, base: Path) -> Game:
+    """A game with the buckets of opponents, where they have their own; `ValueError` where they cannot."""
+    path = opponents_path(config, base)
+    if path is None or config.solver.opponents is None:
         return game
+    said = f"solver.{config.solver.opponents[0]} = {str(path)!r}"
     if not is_abstraction(path):
-        raise ValueError(
-            f"solver.trunk = {str(path)!r} is no abstraction: name a directory that mccfr abstraction build wrote, "
-            "'own' or 'lossless'"
-        )
-    return replace(game, trunk_cards=_on(AbstractionConfig(path=str(path)), config, base).cards)
+        also = " 'own' or 'lossless'" if isinstance(config.solver, CfrBrConfig) else " or leave it out"
+        raise ValueError(f"{said} is no abstraction: name a directory that mccfr abstraction build wrote,{also}")
+    own = None if config.abstraction is None else base / config.abstraction.path
+    known = own is not None and is_abstraction(own) and isinstance(config.solver, AgainstOpponentsConfig)
+    if own and known and Abstraction(own).content_hashes() == Abstraction(path).content_hashes():
+        raise ValueError(f"{said} is the abstraction of the players: name a finer one for opponents, or leave it out")
+    return replace(game, opponent_cards=_on(AbstractionConfig(path=str(path)), config, base).cards)
 
 
-def trunk_path(config: Config, base: Path) -> Path | None:
-    """Where the abstraction of `solver.trunk` lies; None where it names none.  `base` is what it is relative to."""
-    trunk = config.solver.trunk if isinstance(config.solver, CfrBrConfig) else None
-    return None if trunk is None or trunk in TRUNKS else (base / trunk).resolve()
+def opponents_path(config: Config, base: Path) -> Path | None:
+    """Where the abstraction of opponents lies; None where they have none.  `base` is what it is relative to."""
+    return None if config.solver.opponents is None else (base / config.solver.opponents[1]).resolve()
 
 
 def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Game:

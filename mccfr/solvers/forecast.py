@@ -25,11 +25,11 @@ class Forecast:
     """Expected counts of one iteration, two traversals.  S streets.
 
     nodes        touched
-    visits       [S] float64 of decisions on each street at which the average strategy is added to
+    visits       [S] float64 of decisions on each street at which the average strategy is added to; None: not known
     """
 
     nodes: float
-    visits: npt.NDArray[np.float64]
+    visits: npt.NDArray[np.float64] | None
 
 
 def assumed_play(tree: CompiledTree) -> list[float]:

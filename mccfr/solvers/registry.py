@@ -8,7 +8,7 @@ from importlib import import_module
 
 from mccfr.config import outside
 from mccfr.config.file import options_named
-from mccfr.config.solvers import FORMER, SolverConfig
+from mccfr.config.solvers import FORMER, FullWidthConfig, SolverConfig
 from mccfr.config.tables import Config
 from mccfr.solvers.former import FormerSampling
 from mccfr.solvers.solver import Algorithm
@@ -52,5 +52,6 @@ def algorithm_name(solver: SolverConfig) -> str:
 
 
 def algorithm_of(config: Config) -> Algorithm:
-    """The algorithm of a configuration."""
-    return algorithm_named(algorithm_name(config.solver))(config)
+    """The algorithm of a configuration; of former runs of CFR-BR at full width, that whose tables they have."""
+    whole = isinstance(config.solver, FullWidthConfig)
+    return algorithm_named("cfr" if whole else algorithm_name(config.solver))(config)

@@ -65,10 +65,8 @@ class Solver(Protocol):
 
 def former_problem(config: Config) -> str | None:
     """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
-    former = config.solver.former or config.tables.former
-    if former is None:
-        return None
-    return last_trained(former)
+    former = config.game.former or config.solver.former or config.tables.former
+    return None if former is None else last_trained(former)
 
 
 def last_trained(what: str) -> str:

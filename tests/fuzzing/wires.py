@@ -24,7 +24,8 @@ from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
 from mccfr.play.lines import Lines
 from mccfr.play.programs import PROGRAMS
-from mccfr.play.slumbot import SlumbotSession, _body
+from mccfr.play.slumbot import SlumbotSession
+from mccfr.play.web import read_body
 from mccfr.policy.profile import Profile
 from mccfr.runs.results.bots import _betting
 from mccfr.view import Shelf, Spots
@@ -342,7 +343,7 @@ def _slumbot(data):
     def post(where, _):
         if not left:
             raise ValueError("the server has hung up")
-        return _body(where, 200, left.pop(0))
+        return read_body(where, 200, left.pop(0))
 
     session, number = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), post), 0
     while left:

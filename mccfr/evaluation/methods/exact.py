@@ -1,12 +1,15 @@
 """Value and exploitability over all deals: the method exact, and what it shares with abstract."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from mccfr.evaluation.methods.dealt import exploitability_text, in_mbb
+import msgspec
+
+from mccfr.evaluation.methods.dealt import exploitability_text, in_mbb, street_number
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.options import FLOPS, MethodOptions, SampledOptions, declared, flags
+from mccfr.evaluation.methods.options import FLOPS, FROM, MethodOptions, SampledOptions, declared, flags
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -60,9 +63,10 @@ class OverAllDeals(Method):
 
 
 class ExactOptions(SampledOptions, frozen=True):
-    """Options of exact, all of which are of whole hold'em; `flops` None: every one."""
+    """Options of exact, of whole hold'em but for `from_street`; `flops` None: every one."""
 
     flops: Annotated[int | None, FLOPS] = None
+    from_street: Annotated[str | None, FROM._replace(key=False)] = msgspec.field(default=None, name="from")
 
 
 class ExactMethod(OverAllDeals):
@@ -107,10 +111,12 @@ class ExactMethod(OverAllDeals):
 
         assert isinstance(options, ExactOptions)
         if not _by_flops(side.game):
-            if options != ExactOptions(seed=options.seed, note=options.note):
-                given = flags(declared(ExactOptions))
+            if options != ExactOptions(seed=options.seed, note=options.note, from_street=options.from_street):
+                given = flags(name for name in declared(ExactOptions) if name != "from_street")
                 raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {given}")
-            return super().find(side, against, options)
+            return super().find(side, against, options) | _by_street(side, options.from_street)
+        if options.from_street is not None:
+            raise ValueError(f"--from of exact is not for {side.game.name}: take --method sampled-br --from STREET")
         progress = partial(report_step, "flop")
         if options.flops is None and options.budget_seconds is None:
             hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
@@ -149,7 +155,8 @@ class ExactMethod(OverAllDeals):
             size += f" = {record['exploitability_mbb']:.6g} mbb/g"
         value = f"value for player 0 {record['value_chips']:.6g} chips"
         if record.get("bound", self.bound) == self.bound:
-            return f"exploitability {size}, {value} (exact, {took})"
+            gains = [f"{chips:.5g} from street {street}" for street, chips in record.get("gains_chips", {}).items()]
+            return f"exploitability {size}, {value} (exact, {took})" + "".join(f"; {gain} on" for gain in gains)
         low, high = record["ci95_chips"]
         bound, (least, most) = record["lower_chips"], record["lower_ci95_chips"]
         return (
@@ -161,6 +168,23 @@ class ExactMethod(OverAllDeals):
         """As `Method.short`."""
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
+
+
+def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
+    """What best responses gain that follow the strategy before a street, by streets from `first` on; {} for None."""
+    from mccfr.solvers.public.best_response import gains
+    from mccfr.tables.strategy import Strategy
+    from storage.threads import available_threads
+
+    game = side.game
+    if first is None:
+        return {}
+    if not game.cards.dealt:
+        raise ValueError(f"{game.name} deals no cards beside its tree, and so has no streets: leave out --from")
+    start, listed = street_number(game, first), replace(game, cards=game.cards.listed())
+    assert isinstance(side.strategy, Strategy)
+    found = gains(listed, side.strategy, start, side.prepared, available_threads())
+    return {"gains_chips": {str(game.street_name(street)): chips for street, chips in enumerate(found, start)}}
 
 
 def _by_flops(game: "Game") -> bool:

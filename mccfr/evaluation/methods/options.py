@@ -35,7 +35,8 @@ class Option(NamedTuple):
 
 BOARDS = Option("Boards that are sampled; head-to-head: 1000.", least=2, key=True)
 FROM = Option(
-    "sampled-br: street from which it responds, the last; self-consistency: whose boards are sampled, the flop.",
+    "sampled-br: street from which it responds, the last; exact: the first of them; self-consistency: whose boards are "
+    "sampled, the flop.",
     metavar="STREET",
     key=True,
 )

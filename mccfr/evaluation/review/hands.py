@@ -171,11 +171,11 @@ class Reviewer:
         self, trail: _Trail, line: str, state: BettingState, action: str, board: Board, hole: str
     ) -> Verdict | None:
         """What the policy says of a decision; None where it cannot say."""
-        if not self._betting.decides(trail.reading):
-            return None
         hand = int(self._dealing.find_hands(hole)[0])
         if self._resolver is not None and state.street >= self._resolver.street:
             return self._resolved(trail, state, action, board, hand)
+        if not self._betting.decides(trail.reading):
+            return None
         tree, node = self._source.game.tree, trail.reading.node
         labels = [tree.label[child] for child in tree.children(node)]
         if action == "f" and action not in labels:

@@ -8,7 +8,7 @@ from mccfr.games.real_rules import real_rules
 from mccfr.play.acpc import TableError, shown
 from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.hand_files.form import HandFormat, Stakes, each_line, finished_hand, scale_to
-from mccfr.play.slumbot import GAME, card_list, read_betting
+from mccfr.play.served import GAME, card_list, read_betting
 
 _NAMES = "slumbot", "client"
 

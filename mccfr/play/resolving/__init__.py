@@ -1,7 +1,7 @@
 """Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
 
 from mccfr.play.resolving.depth_limited import CONTINUATIONS, DepthLimitedSpot
-from mccfr.play.resolving.seat import ResolvingSeat, ResolvingSpec
+from mccfr.play.resolving.seat import ResolvedRange, ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import Spot
 from mccfr.play.resolving.table import STREETS, PublicState, Resolver, Settings
@@ -15,6 +15,7 @@ __all__ = [
     "Effort",
     "PublicState",
     "Resolved",
+    "ResolvedRange",
     "Resolver",
     "ResolvingSeat",
     "ResolvingSpec",

@@ -1,13 +1,19 @@
 """A policy's seat that solves again what lies ahead."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from abstraction.cards import combo_index, parse_cards
+from mccfr.cards.dealt import Board
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.play.player import Betting, Player, PlayerSpec, State
+from mccfr.play.ranges import SeenRange
 from mccfr.play.resolving.table import SETTINGS, Acted, PublicState, Resolver, Settings
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Behaviour
@@ -77,12 +83,41 @@ class ResolvingSeat(Seat):
                 f"after {self.line!r} nobody acts, or the street comes before {self.resolver.settings.street}"
             )
         board = self.dealing.read_board(state.street, self.cards)
-        before = [each for each in self._acted if each[0].street < self.resolver.street]
-        later = self._acted[len(before) :]
-        first, lies = (later[0][0], later[0][2]) if later else (state, board)
-        here = self.resolver.begin(self.position, before, first, lies)
-        for number, (_, action, _) in enumerate(later):
-            found = here.after(action, later[number + 1][2] if number + 1 < len(later) else board)
-            assert isinstance(found, PublicState)
-            here = found
-        return here
+        return self.resolver.at(self.position, self._acted, state, board)
+
+
+class ResolvedRange(SeenRange):
+    """As `SeenRange`, of a seat whose hands are solved again: from there on the solutions say what every hand plays."""
+
+    def __init__(self, seat: ResolvingSeat, position: int) -> None:
+        super().__init__(seat, position)
+        self._resolver, self._dealing = seat.resolver, seat.dealing
+        self._line: list[tuple[Any, str]] = []
+        self._state: Any = None
+
+    def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
+        """As `SeenRange.choices`; what is solved is kept by the seat, which has played there."""
+        self._state = state
+        if state.street < self._resolver.street:
+            return super().choices(state, board)
+        boards = self._dealing.path(state.street, board)
+        here = self._resolver.at(
+            self._position, [(each, action, boards[each.street]) for each, action in self._line], state, board
+        )
+        place, reach = next(iter(self.reach)), np.sum(list(self.reach.values()), axis=0)
+        found = {action: reach * row for action, row in zip(here.actions, here.played(), strict=True)}
+        self._after = {action: {place: row} for action, row in found.items()}
+        return {action: row for action, row in found.items() if row.any()}
+
+    def chose(self, action: str) -> None:
+        """As `SeenRange.chose`."""
+        super().chose(action)
+        if self._state is not None:
+            self._line.append((self._state, action))
+            self._state = None
+
+    def see(self, state: Any, action: str) -> None:
+        """As `SeenRange.see`; where hands are solved again nobody asks for the policy's readings."""
+        if state.street < self._resolver.street:
+            super().see(state, action)
+        self._line.append((state, action))

@@ -142,6 +142,22 @@ class Resolver:
         self.street = known.index(_BOARD_CARDS[settings.street])
         self._kept: OrderedDict[Any, PublicState] = OrderedDict()
 
+    def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
+        """The public state after all that was done, from the street on that is solved again.
+
+        position  of the player whose strategy is solved for
+        board     of the state's street
+        """
+        before = [each for each in line if each[0].street < self.street]
+        later = line[len(before) :]
+        first, lies = (later[0][0], later[0][2]) if later else (state, board)
+        here = self.begin(position, before, first, lies)
+        for number, (_, action, _) in enumerate(later):
+            found = here.after(action, later[number + 1][2] if number + 1 < len(later) else board)
+            assert isinstance(found, PublicState)
+            here = found
+        return here
+
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """The public state when the street begins.
 

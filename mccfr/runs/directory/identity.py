@@ -11,10 +11,10 @@ import msgspec
 from abstraction.buckets import Abstraction
 from mccfr.config import outside
 from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
-from mccfr.config.former import GONE_KEYS
+from mccfr.config.former import GONE_KEYS, says_nothing
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
-from mccfr.solvers.configured import trunk_path
+from mccfr.solvers.configured import opponents_path
 from mccfr.solvers.turns import turns_of
 from storage.manifest import content_hash
 
@@ -44,8 +44,9 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    if (trunk := trunk_path(config, base)) is not None:
-        solver["trunk"] = content_hash(Abstraction(trunk).content_hashes())
+    _leave_start_out(solver)
+    if (opponents := opponents_path(config, base)) is not None and config.solver.opponents is not None:
+        solver[config.solver.opponents[0]] = content_hash(Abstraction(opponents).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}
     if code := {source.name: source.sha256 for source in trained_code(config)}:
         identity["code"] = code
@@ -82,9 +83,18 @@ def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
     solver = identity["solver"]
     algorithm = solver.get("algorithm", DEFAULT_ALGORITHM)
     defaults = options_named("solver", algorithm)()
-    foreign = {*ignored_keys(identity), *GONE_KEYS.get(("solver", algorithm), ())}
-    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
+    foreign = {*ignored_keys(identity), *says_nothing("solver", algorithm, solver)}
+    gone = GONE_KEYS.get(("solver", algorithm), {})
+    usual = {key: gone[key].default if key in gone else getattr(defaults, key, 0.0) for key in solver}
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != usual[k])}
+    _leave_start_out(own)
     return {**identity, "solver": own}
+
+
+def _leave_start_out(solver: dict[str, Any]) -> None:
+    """Of former runs, which began with a policy that they have no use for any more."""
+    if isinstance(solver.get("warm_start"), str):
+        del solver["warm_start"]
 
 
 def check_same_run(run: "Run", config: Config, base: Path) -> None:

@@ -30,12 +30,16 @@ from mccfr.play.dealer import (
 )
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
+from mccfr.play.gtowizard import AT_ONCE, WizardServer, finish_open, play_wizard_hands, read_key
 from mccfr.play.hand_files.written import PHHS, STARS, is_hands, write_hands
 from mccfr.play.hands import Hand
+from mccfr.play.lines import Few
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
-from mccfr.play.slumbot import SlumbotSession, check_game, http_post
+from mccfr.play.served import check_game
+from mccfr.play.slumbot import SlumbotSession
 from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
+from mccfr.play.web import http_post
 from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
 from storage.outputs import check_output
@@ -50,6 +54,7 @@ class Guest:
     game         its stacks and blinds
     rules        the same, as the protocol plays it
     fingerprint  of what it plays, where something is declared of it
+    another      makes a player more of the same, of a seed
     """
 
     name: str
@@ -57,6 +62,12 @@ class Guest:
     game: HoldemGame
     rules: BettingRules
     fingerprint: str = ""
+    another: Callable[[int], Player] | None = None
+
+    def players(self, count: int) -> list[Player]:
+        """So many, this one first: in a hand of the same number they draw the same."""
+        assert self.another is not None
+        return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
 
 
 def guest(
@@ -87,7 +98,11 @@ def guest(
             raise ValueError(f"{name} is for {told_game(own)}, and the table has {told_game(game)}")
         game = own
     hashed = opened.contender.fingerprint() if declare else ""
-    return Guest(name, spec.player(betting, seed=seed), game, acpc_rules(game, name), hashed)
+
+    def another(seed: int) -> Player:
+        return spec.player(betting, seed=seed)
+
+    return Guest(name, another(seed), game, acpc_rules(game, name), hashed, another)
 
 
 def _stakes(game: HoldemGame) -> tuple[float, ...]:
@@ -163,14 +178,14 @@ class _Diary:
 
 def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
     """What the first of two players won, for `--json`."""
+    told = {"a": names[0], "b": names[1], "hands": found.hands, "pairs": found.pairs, "chips": found.chips[0]}
+    return told | _mean_fields(found, game)
+
+
+def _mean_fields(found: Score, game: HoldemGame) -> dict[str, Any]:
     mean, ci95 = found.mean, found.ci95
     scale = 1000 / game.blinds[1]
     return {
-        "a": names[0],
-        "b": names[1],
-        "hands": found.hands,
-        "pairs": found.pairs,
-        "chips": found.chips[0],
         "mean_chips": mean,
         "ci95_chips": None if ci95 is None else list(ci95),
         "mean_mbb": None if mean is None else mean * scale,
@@ -185,13 +200,20 @@ def record_text(record: dict[str, Any]) -> str:
     text += f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
-    low, high = record["ci95_mbb"]
-    return f"{text}, {record['mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})" + declared_text(record)
+    for key, title in (("", ""), ("aivat_", "AIVAT by the server ")):
+        if record.get(f"{key}mean_mbb") is not None:
+            low, high = record[f"{key}ci95_mbb"]
+            text += f", {title}{record[f'{key}mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})"
+    return text + declared_text(record)
 
 
 @contextmanager
-def declared_bot(declare: Declare | None, player: Guest, what: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def declared_bot(
+    declare: Declare | None, player: Guest, what: Mapping[str, Any], names: tuple[str, ...] = ("chips",)
+) -> Iterator[dict[str, Any]]:
     """A dictionary for what a bot wins, which gets the verdict on what was declared before its first hand.
+
+    names  of the figures that something may be expected of
 
     Raises as `Declaration`.
     """
@@ -199,14 +221,19 @@ def declared_bot(declare: Declare | None, player: Guest, what: Mapping[str, Any]
     if declare is None:
         yield record
         return
-    said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, ("chips",))
+    said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, names)
     player.player.reseed(said.seed)
     with said.told():
         yield record
         if record["mean_mbb"] is None:
             raise ValueError("too few hands were played for what was declared")
-    ends = record["ci95_mbb"]
-    record |= said.judged({"chips": (record["mean_mbb"], None if ends is None else (ends[0], ends[1]))})
+    figures = {}
+    for name in names:
+        key = "" if name == "chips" else f"{name}_"
+        mean, ends = record[f"{key}mean_mbb"], record[f"{key}ci95_mbb"]
+        if mean is not None:
+            figures[name] = (mean, None if ends is None else (ends[0], ends[1]))
+    record |= said.judged(figures)
 
 
 def run_acpc_bot(
@@ -247,6 +274,48 @@ def run_slumbot(
             diary.add(session.play_hand(number))
             progress(number + 1)
     return diary.record()
+
+
+def run_gtowizard(
+    player: Guest,
+    url: str,
+    key_file: Path,
+    hands: int,
+    *,
+    log: Path | None,
+    silence: float,
+    say: Say = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Play hands at the GTO Wizard researcher server, five at once; what was won, also by the server's AIVAT.
+
+    Hands are logged and counted as they end.  Raises as `run_slumbot`, and `ValueError` for no key.
+    """
+    check_game(player.game, player.name)
+    post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
+    server, players = WizardServer(post, Few(say)), player.players(AT_ONCE)
+    diary, scores, unseen = _Diary(player, log, "gtowizard"), list[float | None](), 0
+    with diary.kept():
+        if before := finish_open(players[0], player.rules, server):
+            say(f"{before:,} hands that were in progress are played to their end, and not counted")
+        for one in play_wizard_hands(players, player.rules, server, hands):
+            if one is None:
+                unseen += 1
+                continue
+            diary.add(one.hand._replace(number=len(diary.hands)))
+            scores.append(one.aivat)
+            progress(len(diary.hands))
+        if unseen:
+            say(f"{unseen:,} hands ended while the line was cut, and are not counted")
+            finish_open(players[0], player.rules, server)
+    return diary.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
+
+
+def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
+    """The mean of what a server's AIVAT says of every hand; None where it does not."""
+    known = [each for each in scores if each is not None]
+    found = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
+    return {f"aivat_{key}": value for key, value in _mean_fields(found, game).items()}
 
 
 def run_person(

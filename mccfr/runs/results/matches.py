@@ -14,7 +14,7 @@ from mccfr.play.hands import Hand
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.declared import Declaration, Declare, declared_text
-from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
+from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player, table_names
 from storage.outputs import check_output
 
 PLAYING = "playing"
@@ -135,10 +135,11 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
 
 def _played_hands(table: Match, pairs: int) -> list[Hand]:
     """All hands of a match, played again: they follow from their numbers."""
-    found = []
+    found, names = [], table_names(table.names)
     for number in range(2 * pairs):
         deal, played = table.hand(number // 2, number % 2)
         texts = [table.dealing.hand_text(hand) for hand in deal.hands]
         last = table.dealing.streets - 1
-        found.append(Hand(played.line, (texts[0], texts[1]), table.dealing.board_text(last, deal.boards[last])))
+        board = table.dealing.board_text(last, deal.boards[last])
+        found.append(Hand(played.line, (texts[0], texts[1]), board, names if number % 2 == 0 else names[::-1]))
     return found

@@ -91,6 +91,17 @@ def open_player(
     return Opened(Contender(name, ProgramSpec(program)), None)
 
 
+def table_names(names: Sequence[str]) -> tuple[str, str]:
+    """What two players are called in files of hands: the ends of their paths, told apart."""
+    one, other = (Path(name).name.replace(":", ".") for name in names)
+    return told_apart(one, other)
+
+
+def told_apart(one: str, other: str) -> tuple[str, str]:
+    """Two names, numbered where they are one."""
+    return (one, other) if one != other else (f"{one}-1", f"{other}-2")
+
+
 def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:
     """The no-limit hold'em of a `[game]` table; None where it is another game."""
     if table is None or table.get("name") != "holdem":

@@ -21,9 +21,9 @@ from mccfr.runs.results.evaluator import check_evaluation
 from mccfr.runs.session.huge_pages import huge_page_plan
 from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
-from mccfr.runs.session.speed_trial import MeasuredPlay, can_measure, measured_play
+from mccfr.runs.session.speed_trial import MeasuredPlay, measured_play
 from mccfr.runs.session.strata.frames import frame_blocks, live_specs, partition
-from mccfr.solvers.configured import configured_game, form_for, stratified
+from mccfr.solvers.configured import configured_game, form_for, stratified, with_opponents
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import stratum_buckets
@@ -92,7 +92,7 @@ def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
 def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, Any]:
     """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`.
 
-    seconds  of training by which speed and nodes an iteration are measured, where the algorithm samples; 0: both are
+    seconds  of training by which speed and nodes an iteration are measured, some times that with pruning; 0: both are
              assumed
     Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
     is not built.
@@ -127,8 +127,11 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "huge_pages": huge_page_plan(layout),
     }
     planned = algorithm_of(config).planned(game, layout)
-    if "seconds_per_iteration" in planned and config.run.iterations is not None:
-        found["seconds"] = config.run.iterations * planned["seconds_per_iteration"]
+    if "seconds_per_iteration" in planned:
+        if tried is not None and tried.nodes_per_second is not None:
+            planned["seconds_per_iteration"] = tried.nodes_per_iteration / tried.nodes_per_second
+        if config.run.iterations is not None:
+            found["seconds"] = config.run.iterations * planned["seconds_per_iteration"]
     return {**found, **planned}
 
 
@@ -145,7 +148,8 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
             f"{base / wanted.path} is not built yet, and --measure trains: build it with mccfr abstraction build "
             f"{wanted.recipe}"
         )
-    return form_for(stratified(foreseen(game, load_recipe(base / wanted.recipe)), config), config)
+    game = with_opponents(foreseen(game, load_recipe(base / wanted.recipe)), config, base)
+    return form_for(stratified(game, config), config)
 
 
 def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
@@ -156,7 +160,7 @@ def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds:
         config = msgspec.structs.replace(config, run=run, tables=tables)
         game = configured_game(config, base)
         layout = planned_layout(config, game)
-    return measured_play(config, game, layout, config.run.nodes, seconds) if can_measure(config) else None
+    return measured_play(config, game, layout, seconds)
 
 
 def _speed(tried: MeasuredPlay | None) -> float:
@@ -286,8 +290,11 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
 
 def _time(config: Config, game: Game, expected: Forecast | None, tried: MeasuredPlay | None) -> dict[str, Any]:
     """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
-    if tried is not None and expected is not None:
-        expected = Forecast(tried.nodes_per_iteration, expected.visits * (tried.nodes_per_iteration / expected.nodes))
+    if tried is not None:
+        visits = None if expected is None else expected.visits
+        if expected is not None and visits is not None:
+            visits = visits * (tried.nodes_per_iteration / expected.nodes)
+        expected = Forecast(tried.nodes_per_iteration, visits)
     speed, nodes = _speed(tried) * max(1, config.run.workers), _nodes(config, expected)
     found: dict[str, Any] = {
         "seconds": None if nodes is None else nodes / speed,
@@ -302,8 +309,9 @@ def _time(config: Config, game: Game, expected: Forecast | None, tried: Measured
         found["nodes_per_iteration"] = expected.nodes
         found["iterations_per_second"] = speed / expected.nodes
         if nodes is not None:
-            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
             found["iterations"] = nodes / expected.nodes
+        if nodes is not None and expected.visits is not None:
+            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
             found["visits_per_infoset_per_street"] = (nodes / expected.nodes * expected.visits / infosets).tolist()
     return found
 

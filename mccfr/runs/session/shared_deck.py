@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from mccfr.cards.cards import Cards
 from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells
@@ -23,8 +24,14 @@ class SharedGame(NamedTuple):
 
 
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Memory of the bucket tables that the processes of a run share."""
-    return game.cards.shared_bytes if algorithm.traits.looks_hands_up else 0
+    """Memory of the bucket tables that the processes of a run share, those of opponents on others included."""
+    return sum(cards.shared_bytes for cards in _decks(game).values()) if algorithm.traits.looks_hands_up else 0
+
+
+def _decks(game: Game) -> dict[str, Cards]:
+    """What has bucket tables, by the field of the game: they take whole lines of the cache each."""
+    both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
+    return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
@@ -45,9 +52,12 @@ def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame
 
 
 def _shape(game: Game) -> tuple[int]:
-    return (-(-game.cards.shared_bytes // _CELL_BYTES),)
+    return (-(-sum(cards.shared_bytes for cards in _decks(game).values()) // _CELL_BYTES),)
 
 
 def _with_block(game: Game, block: ControlBlock, *, fill: bool) -> SharedGame:
-    memory = block.cells.view("uint8")[: game.cards.shared_bytes]
-    return SharedGame(replace(game, cards=game.cards.in_memory(memory, fill=fill)), block)
+    memory, made = block.cells.view("uint8"), dict[str, Cards]()
+    for name, cards in _decks(game).items():
+        size = cards.shared_bytes
+        made[name], memory = cards.in_memory(memory[:size], fill=fill), memory[size:]
+    return SharedGame(replace(game, **made), block)  # type: ignore[arg-type]

@@ -1,15 +1,19 @@
-"""What a sampled run will meet on this machine, from a moment of training on tables that are thrown away.
+"""What a run will meet on this machine, from a moment of training on tables that are thrown away.
 
-Nodes an iteration change while strategies are learnt - by half of what they are at first, in whole hold'em - and what
-they are after so many nodes goes by the nodes for each infoset.  So the play of a long run is seen in a moment on the
-same tree with few buckets: those of a player and street that win alike at showdowns become one, until there are as
-many nodes for each infoset as in the whole run, or no fewer than ten buckets are left; periods of discounting shrink
-with them.  How fast nodes are touched is measured on tables of the run's own size; pruning, which makes fewer and
-dearer nodes of them, has hardly begun there, so its price is taken from the tree with few buckets, with and without.
+Nodes an iteration of a sampled run change while strategies are learnt - by half of what they are at first, in whole
+hold'em - and what they are after so many nodes goes by the nodes for each infoset.  So the play of a long run is seen
+in a moment on the same tree with few buckets: those of a player and street that win alike at showdowns become one,
+until there are as many nodes for each infoset as in the whole run, or no fewer than ten buckets are left; periods of
+discounting shrink with them.  How fast nodes are touched is measured on tables of the run's own size.
+
+Pruning has hardly begun on those, and goes on for longer than a moment shows.  What a node costs with it, times what it
+costs without, is taken from the tree with few buckets, with both in turn; and nodes an iteration are taken to go on
+falling as the power of the nodes by which they have fallen, until ten times as many have been touched.
 """
 
 import time
 from dataclasses import replace
+from math import log2
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +25,8 @@ from mccfr.config.solvers import ExternalSamplingConfig, SampledConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm
+from mccfr.solvers.solver import Share, Solver
 from mccfr.tables.layout import TableLayout, private_tables
 from storage import space
 
@@ -31,6 +36,9 @@ _AT_A_TIME = 4096
 _MOST_BYTES = 4 << 30  # of tables on which speed is measured
 _MEMORY_SHARE = 0.5
 _LAST_SHARE = 0.25  # of the trial: what is held for the play of a run that is longer than it can show
+_PRUNING_TIMES = 4  # as long as others: pruning is slow to show
+_FALLS_TIMES = 10  # as many nodes as were seen: so long, nodes an iteration go on falling
+_SLICES = 10  # of trainings that are compared, in turn
 _NO_LIMIT = 2**62
 
 
@@ -45,35 +53,46 @@ class MeasuredPlay(NamedTuple):
     nodes_per_iteration: float
 
 
-def can_measure(config: Config) -> bool:
-    """Whether a configuration's algorithm is one that a trial can be made of."""
-    algorithm = algorithm_of(config)
-    return isinstance(algorithm, SampledAlgorithm) and config.run.strata is None
+def measured_play(config: Config, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
+    """Train for a moment; None for tables that find no room, of an algorithm that does not sample actions.
 
-
-def measured_play(config: Config, game: Game, layout: TableLayout, nodes: int | None, seconds: float) -> MeasuredPlay:
-    """Train for a moment.
-
-    nodes    of the run; None: more than can be counted
-    seconds  of processor time, about, in each of two trainings
+    seconds  of processor time, about, in each of two trainings, or of one without sampling; with pruning six times that
     Raises `ValueError` for an abstraction that is not built.
     """
-    algorithm = algorithm_of(config)
-    speed = None
+    algorithm, workers, speed = algorithm_of(config), max(1, config.run.workers), None
     if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * space.available_memory_bytes()):
-        speed = _trained(algorithm.solver(game, private_tables(layout)), seconds).speed
-    infosets = game.infosets.astype(float).sum()
-    shown = (speed or 1e7) * seconds  # nodes of the second training, about
+        threads = workers if algorithm.traits.one_process else 1
+        own = _Training(
+            algorithm.solver(game, private_tables(layout), Share(workers=threads)), None, config.run.iterations
+        )
+        own.train(seconds)
+        speed = own.speed
+        if not isinstance(algorithm, SampledAlgorithm):
+            return MeasuredPlay(speed, own.mean)
+    return _sampled_play(config, game, speed, seconds) if isinstance(algorithm, SampledAlgorithm) else None
+
+
+def _sampled_play(config: Config, game: Game, speed: float | None, seconds: float) -> MeasuredPlay:
+    """The play of the whole run, and its speed by that of a node on its own tables, before pruning."""
+    nodes, plain = config.run.nodes, _unpruned(config)
+    seconds *= 1 if plain is None else _PRUNING_TIMES
+    shown = (speed or 1e7) * seconds  # nodes of the training, about
     share = 0.0 if nodes is None else min(1.0, shown / nodes)
     few = _with_buckets(game, np.maximum(np.minimum(game.buckets, _FEWEST_BUCKETS), share * game.buckets))
-    smaller = few.infosets.sum() / infosets
-    found = _trained(_scaled(config, few, smaller), seconds)
-    if speed is not None and (plain := _unpruned(config)) is not None:
-        speed *= found.speed / _trained(_scaled(plain, few, smaller), seconds).speed
-    if nodes is None:
-        return MeasuredPlay(speed, found.last)
-    seen = min(1.0, found.nodes / (nodes * smaller))  # of the run
-    return MeasuredPlay(speed, float(1 / (seen / found.mean + (1 - seen) / found.last)))
+    smaller = few.infosets.sum() / game.infosets.astype(float).sum()
+    most = None if nodes is None else max(1, round(nodes * smaller))
+    found, price = _Training(_scaled(config, few, smaller), most), 1.0
+    if plain is None:
+        found.train(seconds)
+    else:
+        beside = _Training(_scaled(plain, few, smaller), most)
+        for _ in range(_SLICES):
+            found.train(seconds / _SLICES)
+            beside.train(seconds / _SLICES / _PRUNING_TIMES)
+        price = found.speed / beside.speed
+    left, power = 0 if most is None else max(0, most - found.nodes), 0.0 if plain is None else found.fell
+    expected = found.last if most is None else found.mean_with(left, power)
+    return MeasuredPlay(None if speed is None else price * speed, expected)
 
 
 def _unpruned(config: Config) -> Config | None:
@@ -84,33 +103,67 @@ def _unpruned(config: Config) -> Config | None:
     return msgspec.structs.replace(config, solver=msgspec.structs.replace(solver, negative_regret_pruning=False))
 
 
-class _Training(NamedTuple):
-    """Nodes touched, by which speed, and nodes an iteration: over all, and in the last part."""
+class _Training:
+    """Training from nothing, and what it met: points of (processor seconds, nodes, iterations)."""
 
-    nodes: int
-    speed: float
-    mean: float
-    last: float
+    def __init__(self, solver: Solver, nodes: int | None = None, iterations: int | None = None) -> None:
+        solver.warm_up()
+        self._solver, self._limits = solver, (nodes or _NO_LIMIT, iterations or _NO_LIMIT)
+        self.points = [(0.0, 0, 0)]
 
+    def train(self, seconds: float) -> None:
+        """Go on for so long, or to the end of the run."""
+        (before, nodes, iterations), began = self.points[-1], time.process_time()
+        until, (most, last) = before + seconds, self._limits
+        while self.points[-1][0] < until and nodes < most and iterations < last:
+            done, touched = self._solver.run(nodes, most - nodes, last - iterations)
+            nodes, iterations = nodes + touched, iterations + done
+            self.points.append((before + time.process_time() - began, nodes, iterations))
 
-def _trained(solver: Any, seconds: float) -> _Training:
-    assert isinstance(solver, SampledSolver)
-    solver.warm_up()
-    points = [(0.0, 0, 0)]
-    began = time.thread_time()
-    while points[-1][0] < seconds:
-        _, nodes, iterations = points[-1]
-        done, touched = solver.run(nodes, _NO_LIMIT, _NO_LIMIT)
-        points.append((time.thread_time() - began, nodes + touched, iterations + done))
-    spent, nodes, iterations = points[-1]
-    half = next(point for point in points if point[0] >= spent / 2 or point is points[-2])
-    late = next(point for point in points if point[0] >= (1 - _LAST_SHARE) * spent or point is points[-2])
-    return _Training(
-        nodes,
-        (nodes - half[1]) / (spent - half[0]),
-        nodes / iterations,
-        (nodes - late[1]) / (iterations - late[2]),
-    )
+    @property
+    def nodes(self) -> int:
+        """Touched in all."""
+        return self.points[-1][1]
+
+    @property
+    def mean(self) -> float:
+        """Nodes an iteration."""
+        return self.nodes / self.points[-1][2]
+
+    @property
+    def speed(self) -> float:
+        """Nodes a second, over the later half of the time."""
+        (spent, nodes, _), (before, first, _) = self.points[-1], self._at(0, 0.5)
+        return (nodes - first) / (spent - before)
+
+    @property
+    def last(self) -> float:
+        """Nodes an iteration over the last of the time."""
+        return self._between(self._at(0, 1 - _LAST_SHARE), self.points[-1])
+
+    @property
+    def fell(self) -> float:
+        """The power of the nodes with which nodes an iteration fell, from their second quarter to the later half."""
+        quarter, half = self._at(1, 0.25), self._at(1, 0.5)
+        return min(0.0, log2(self._between(half, self.points[-1]) / self._between(quarter, half)))
+
+    def mean_with(self, left: int, power: float) -> float:
+        """Nodes an iteration, with so many nodes to come, in whose course they change as a power of all nodes."""
+        times = 1 + left / self.nodes
+        falling = min(times, _FALLS_TIMES)
+        iterations = (falling ** (1 - power) - 1) / (1 - power) + (times - falling) / falling**power
+        now = self.last * (1 - _LAST_SHARE / 2) ** -power
+        return times / (1 / self.mean + iterations / now)
+
+    def _at(self, kind: int, share: float) -> tuple[float, int, int]:
+        """The first point from a share of all seconds (0) or nodes (1) on, but the last."""
+        least = share * self.points[-1][kind]
+        return next(point for point in self.points if point[kind] >= least or point is self.points[-2])
+
+    @staticmethod
+    def _between(first: tuple[float, int, int], last: tuple[float, int, int]) -> float:
+        """Nodes an iteration from one point to another."""
+        return (last[1] - first[1]) / max(1, last[2] - first[2])
 
 
 def _scaled(config: Config, game: Game, share: float) -> Any:

@@ -23,7 +23,7 @@ from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
 from mccfr.runs.session.pools import training_problem
-from mccfr.solvers.configured import configured_game, stratified, with_trunk
+from mccfr.solvers.configured import configured_game, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
 from storage.live import sweep_live
@@ -75,7 +75,7 @@ class Start:
         if self.made is not None or wanted is None:
             return self.game
         known = build_game(self.config.game, self.base, wanted)
-        known = with_trunk(known, self.config, self.base)
+        known = with_opponents(known, self.config, self.base)
         return stratified(known, self.config) if known.cards.shared_bytes else known
 
     @cached_property

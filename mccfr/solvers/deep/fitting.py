@@ -16,7 +16,8 @@ from mccfr.solvers.deep.memory import Memory, Merged, SampleOrder, merge, merge_
 from mccfr.solvers.deep.network import Array, Network
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
-_LONGEST = 1.0  # gradient, as in Brown et al. 2019
+LONGEST_GRADIENT = 1.0
+"""As in Brown et al. 2019."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,13 @@ class Descent:
     steps          minibatches
     learning_rate  of the first step
     decays         linearly to 0 over the steps
+    longest        gradient
     """
 
     steps: int
     learning_rate: float
     decays: bool
+    longest: float = LONGEST_GRADIENT
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,15 @@ class Inputs:
 
 
 @njit
-def adam(parameters, gradient, first, second, step, rate):
-    """One step of Adam on a gradient cut to a length of 1 at most; the first four [P] are changed in place.
+def adam(parameters, gradient, first, second, step, rate, longest):
+    """One step of Adam on a gradient cut to a length of `longest`; the first four [P] are changed in place.
 
     step  from 1
     """
     squares = 0.0
     for k in range(gradient.shape[0]):
         squares += np.float64(gradient[k]) * np.float64(gradient[k])
-    cut = np.float32(min(1.0, _LONGEST / max(np.sqrt(squares), 1e-30)))
+    cut = np.float32(min(1.0, longest / max(np.sqrt(squares), 1e-30)))
     a, b = np.float32(_FIRST), np.float32(_SECOND)
     scale = np.float32(rate / (1.0 - _FIRST**step))
     root = np.float32(1.0 / np.sqrt(1.0 - _SECOND**step))
@@ -139,7 +142,7 @@ def fit(
         slope = loss_slope(layers[-1], weight, total, batch.legal, shares=shares)
         network.backward(parameters, batch.given, layers, slope, gradient)
         rate = descent.learning_rate * ((1.0 - step / descent.steps) if descent.decays else 1.0)
-        adam(parameters, gradient, first, second, step + 1, rate)
+        adam(parameters, gradient, first, second, step + 1, rate, descent.longest)
 
 
 def loss_slope(output: Array, weight: Array, total: Array, legal: Array, *, shares: bool) -> Array:

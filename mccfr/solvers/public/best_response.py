@@ -152,6 +152,18 @@ def worth(
     return value, (best[0], best[1]), taken
 
 
+def gains(
+    game: Game, strategy: Strategy, first: int, public: PublicTree | None = None, threads: int = 1
+) -> list[float]:
+    """Chips a hand that a best response gains which follows the strategy before a street: for each from `first` on.
+
+    Mean over both players; of street 0 it is the exploitability.  `public`, `threads` and `ValueError` as `values`.
+    """
+    public, walk = _walk(game, strategy, public, threads)
+    found = [[walk.values(player, street) for player in range(2)] for street in range(first, public.streets)]
+    return [float(sum(each[RESPOND] - each[FOLLOW] for each in both)) / public.joint_weight / 2 for both in found]
+
+
 def best_strategy(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
 ) -> tuple[npt.NDArray[np.float64], Strategy]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mccfr.config.solvers import CfrBrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.opponents import opponent_game
 from mccfr.solvers.public.public_chance.algorithm import PublicChanceSolver, known_state
 from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling, responding_specs
 from mccfr.solvers.solver import Algorithm, Share, Traits
@@ -37,9 +38,7 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
                 "than the players', or take 'own'"
             )
         return None if game.known_cards is None else replace(game, cards=game.known_cards)
-    if game.trunk_cards is None:
-        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, trunk_cards")
-    return replace(game, cards=game.trunk_cards)
+    return opponent_game(solver, game)
 
 
 class CfrBestResponse(Algorithm):

@@ -23,6 +23,7 @@ from random import Random
 import pytest
 from acpc import cut, dealing, guest, plan, player, rules, session, visit
 from commands import call
+from gtowizard_double import Wizard
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
@@ -336,6 +337,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "there are two players": ("dealer", *["--with", "random"] * 3),
             "is not an earlier output of the same kind": ("dealer", "--log", tmp_path / "log", "--port", 0),
             "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
+            "--key-file is a file that holds": ("bot", "gtowizard", "holdem", "--url", "https://x", "--key-file", "no"),
             "names no game": ("play", "random"),
             "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
             "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
@@ -358,6 +360,27 @@ def test_the_slumbot_command(capsys, holdem, tmp_path):
         assert status == 0 and json.loads(out)["hands"] == 4, err
     with log.open("rb") as file:
         assert sum(1 for _ in HandHistory.load_all(file)) == 4
+
+
+def test_the_gtowizard_command(capsys, holdem, tmp_path):
+    """Hands, log and a verdict on the server's AIVAT; a key that others may read is told of, a wrong one refused."""
+    key, log, said = tmp_path / "key", tmp_path / "hands.log", tmp_path / "declared"
+    key.write_text("k3y")
+    key.chmod(0o644)
+    asked = ("bot", "gtowizard", "holdem", "--key-file", key, "--hands", 20)
+    with served(Wizard(lambda number: player("random", number), 5)) as url:
+        declared = ("--declare", said, "--expect", "aivat mean > -1000000")
+        status, out, err = call(capsys, *asked, "--url", url, "--log", log, *declared, "--json")
+        assert status == 0 and "can be read by others" in err, err
+        found = json.loads(out)
+        assert found["hands"] == 20 and found["aivat_mean_mbb"] == pytest.approx(found["mean_mbb"] / 10)
+        assert found["declared"]["held"] and "k3y" not in said.read_text() + log.read_text()
+        status, out, _ = call(capsys, *asked, "--url", url, "--log", log)
+        assert status == 0 and "AIVAT by the server" in out
+        key.write_text("other")
+        status, out, err = call(capsys, *asked, "--url", url)
+        assert status == 2 and "Invalid API key" in err.splitlines()[-1] and "--key-file" in err.splitlines()[-1]
+    assert sum(line.startswith("STATE:") for line in log.read_text().splitlines()) == 40
 
 
 # --- a person ---

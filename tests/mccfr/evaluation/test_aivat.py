@@ -2,8 +2,10 @@
 
 Shows:
 
-* AIVAT's mean is exact whatever the heuristic, and nothing is left of the variance where values are exact
-  (test_the_mean_is_exact_whatever_the_heuristic, test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* AIVAT's mean is exact whatever the heuristic, also where hands are solved again, and nothing is left of the variance
+  where values are exact (test_the_mean_is_exact_whatever_the_heuristic,
+  test_the_mean_is_exact_where_hands_are_solved_again,
+  test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
 * Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
   (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
   test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
@@ -11,10 +13,12 @@ Shows:
 """
 
 from functools import cache
+from types import SimpleNamespace
 from zlib import crc32
 
 import numpy as np
 import pytest
+from mutants import mutant
 from small_games import game_of
 from strategies import random_strategy, seated
 
@@ -23,6 +27,7 @@ from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.translation import real_betting
 from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.resolving import Effort, resolve_street, seat
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand
 from mccfr.policy import Profile
@@ -35,10 +40,12 @@ KNOWN = {"both": (True, True), "player 0": (True, False), "player 1": (False, Tr
 class Table:
     """A game and a strategy for both players: every history with its probability."""
 
-    def __init__(self, name, even=None):
-        """`even`: a player who plays uniformly."""
+    range_of = SeenRange
+
+    def __init__(self, name, even=None, strategy=None):
+        """`even`: a player who plays uniformly; `strategy`: another than a random one."""
         self.game = game_of(name)
-        self.strategy = random_strategy(self.game, 3)
+        self.strategy = strategy or random_strategy(self.game, 3)
         if even is not None:
             pair = [self.strategy, self.strategy]
             pair[even] = uniform_strategy(self.game)
@@ -117,7 +124,7 @@ class Table:
             if callable(heuristic) or key not in found:
                 values = heuristic(self, deal, played, chips) if callable(heuristic) else heuristic
                 ranges = [
-                    SeenRange(self.seat, position) if shown is True else shown or None
+                    self.range_of(self.seat, position) if shown is True else shown or None
                     for position, shown in enumerate(known)
                 ]
                 found[key] = Aivat(self.dealing, self.betting, values).terms(deal, played, ranges)
@@ -198,6 +205,43 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
         assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
     one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
     assert all_hands < one
+
+
+class SolvedAgain(Table):
+    """Leduc, whose second street is solved again: the seats know the strategy before it, and public states."""
+
+    range_of = seat.ResolvedRange
+
+    def __init__(self):
+        before = table("leduc")
+        found = resolve_street(before.game, before.strategy, 1, effort=Effort(iterations=20)).strategy
+        super().__init__("leduc", strategy=found)
+        self.seat = Seat(Profile(self.game, before.strategy))
+        self.seat.resolver = SimpleNamespace(street=1, at=self.public_state)
+
+    def public_state(self, position, line, state, board):
+        """As `Resolver.at`."""
+        at, boards = self.betting.start()[0], self.dealing.path(state.street, board)
+        for each, action, lies in line:
+            assert each == at and lies == boards[each.street]
+            at = self.betting.apply(at, action)
+        assert at == state and at.player == position
+        actions = self.betting.actions(state)
+        rows = np.array([self.share(state, action, board) for action in actions])
+        return SimpleNamespace(actions=actions, played=lambda: rows)
+
+
+def test_the_mean_is_exact_where_hands_are_solved_again():
+    """Nothing is left with exact values; planted: ranges that what was solved does not narrow."""
+    at = SolvedAgain()
+    assert abs(at.truth - table("leduc").truth) > 1e-2
+    for known in (KNOWN["both"], KNOWN["player 1"]):
+        mean, variance = at.scored(random_values(at, 0), known)
+        assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
+    assert at.scored(exact_values(at), KNOWN["both"])[1] < 1e-20
+    at.range_of = mutant(seat, ("action: reach * row for", "action: row for")).ResolvedRange
+    at.terms = cache(at.all_terms)
+    assert abs(at.scored(random_values(at, 0), KNOWN["both"])[0] - at.truth) > 1e-2
 
 
 @pytest.mark.parametrize("name", GAMES)

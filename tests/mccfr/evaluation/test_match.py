@@ -364,7 +364,7 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
 
 
 def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
-    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips."""
+    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips, by name."""
     monkeypatch.setattr(
         matches,
         "open_player",
@@ -376,7 +376,8 @@ def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
     found = matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
     with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ended = [list(iter(history))[-1] for history in HandHistory.load_all(file)]
-    won = [float(state.stacks[number % 2]) - 20_000 for number, state in enumerate(ended)]
+        hands = list(HandHistory.load_all(file))
+    assert [hand.players for hand in hands[:2]] == [["random policy", "always-fold"], ["always-fold", "random policy"]]
+    won = [float(list(iter(hand))[-1].stacks[hand.players.index("random policy")]) - 20_000 for hand in hands]
     assert len(won) == found["hands"] and np.mean(won) == pytest.approx(found["mean_chips"], abs=1e-9)
     assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)

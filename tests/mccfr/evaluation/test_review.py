@@ -28,6 +28,7 @@ from mccfr.evaluation.review.hands import Reviewer
 from mccfr.games.translation import actions_of
 from mccfr.play.hand_files.form import finished_hand
 from mccfr.play.line_ranges import RangesOfLine
+from mccfr.play.resolving import Effort, table
 from mccfr.play.seat import PolicySpec
 from mccfr.policy.profile import Profile
 from mccfr.runs.results import review as results
@@ -137,13 +138,23 @@ def test_another_bet_costs_what_it_is_taken_for(reviewer):
     assert call.verdict.cost_chips == pytest.approx(answered[1] * 750 / 900, abs=1e-6) and answered[1] > 0
 
 
-def test_a_hand_that_is_solved_again_has_costs_against_the_solution():
-    """The nuts that fold to a bet on the river give away what calling wins; the policy does not matter there."""
-    solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, "river")
-    found = solving.review(hand("r300c/cc/cc/r900f", ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
+@pytest.mark.parametrize(("street", "line"), [("river", "r300c/cc/cc/r900f"), ("turn", "r300c/cc/r900f")])
+def test_a_hand_that_is_solved_again_has_costs_against_the_solution(monkeypatch, street, line):
+    """The nuts that fold to a bet give away what calling wins; the policy does not matter there."""
+    monkeypatch.setattr(table, "EFFORT", dict.fromkeys(table.EFFORT, Effort(4)))
+    solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, street)
+    found = solving.review(hand(line, ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     last = found.decisions[-1].verdict
     assert last.resolved and last.ci95_chips is None and last.cost_chips > 800
-    assert not any(row.verdict.resolved for row in found.decisions if row.street < 3)
+    assert not any(row.verdict.resolved for row in found.decisions if row.street < line.count("/"))
+
+
+def test_what_the_tree_holds_for_over_is_known_where_hands_are_solved_again(reviewer):
+    """19,000 of 20,000 are taken for all-in; what is done with the rest costs something."""
+    solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, "river")
+    called = hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d")
+    assert reviewer.review(called, 0).unknown - solving.review(called, 0).unknown == 3
+    assert solving.review(called, 0).decisions[-1].verdict.cost_chips > 10_000
 
 
 @pytest.fixture

@@ -84,6 +84,8 @@ def test_the_earlier_he_responds_the_more_he_wins(name):
         values = [sampled_best_response(side, street).value_chips for street in range(game(name).tree.streets)]
         assert values == sorted(values, reverse=True)
         assert values[0] == pytest.approx(evaluate_exact(game(name), strategy).exploitability_chips, abs=1e-9)
+        by_street = measure("exact", side, from_street="0")["gains_chips"]
+        assert [*by_street.values()] == pytest.approx(values, abs=1e-9) and len(by_street) == len(values)
 
 
 def test_a_choice_before_the_board_is_scored_as_the_definition_says():
@@ -295,8 +297,10 @@ def test_bad_input_is_one_sentence(options, message):
 
 def test_games_without_cards_and_options_of_others_are_refused():
     own = game_of("leduc")
-    with pytest.raises(ValueError, match="the method exact has no --from; what it takes: --flops, --seed, --workers"):
-        measure("exact", Profile(own, uniform_strategy(own)), from_street="1")
+    with pytest.raises(ValueError, match="the method abstract has no --from; what it takes: none"):
+        measure("abstract", Profile(own, uniform_strategy(own)), from_street="1")
+    with pytest.raises(ValueError, match="kuhn has no street '1': it has 0"):
+        measure("exact", Profile(game_of("kuhn"), uniform_strategy(game_of("kuhn"))), from_street="1")
     with pytest.raises(ValueError, match="leduc is evaluated at once, over all deals: leave out --flops, --seed"):
         measure("exact", Profile(own, uniform_strategy(own)), flops=20)
     assert street_number(policy().game, "turn") == 2

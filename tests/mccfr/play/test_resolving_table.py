@@ -40,7 +40,7 @@ from mccfr.games.reading import OVER
 from mccfr.games.subgame import nodes_below
 from mccfr.games.translation import real_betting
 from mccfr.play import ranges
-from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving import Effort, ResolvedRange, ResolvingSeat, Settings, table, watching
 from mccfr.play.resolving.depth_limited import CONTINUATIONS, biased
 from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.solve import sampled_values
@@ -175,6 +175,29 @@ def test_an_own_range_that_is_not_updated_is_caught():
     assert not ranges_follow(mutant(table, (narrowed, "pass")))[0]
     ours_alone = mutant(table, (narrowed, f"if self.state.player == self.position: {narrowed}"))
     assert ranges_follow(ours_alone) == [True, False]
+
+
+def test_what_is_known_of_a_seat_is_what_its_solutions_say():
+    """AIVAT's range of it: that of the public state, times what every hand plays there; nothing is solved anew."""
+    found = on_the_river(ResolvingSeat(policy(), SMALL))
+    known, state = ResolvedRange(found, 0), found.betting.start()[0]
+    for cards, *actions in ODD_LINE:
+        board = tuple(parse_cards(cards))
+        for action in actions:
+            if state.player == 0:
+                known.choices(state, board)
+                known.chose(action)
+            else:
+                known.see(state, action)
+            state = found.betting.apply(state, action)
+    found.see("r1500")
+    known.see(state, "r1500")
+    here = found.public_state()
+    found.resolver.solved = None
+    choices = known.choices(found.state, board)
+    live = found.dealing.live(3, board)
+    for action, row in zip(here.actions, here.played(), strict=True):
+        assert choices[action][live] == pytest.approx((here.ranges[0] * row)[live], rel=1e-9)
 
 
 CHECKED_TO = (("", "r300", "c"), (CARDS[:6], "c"))

@@ -12,7 +12,9 @@ from slumbot_double import Double, served
 
 from mccfr.config.games import HoldemGame
 from mccfr.play.acpc import TableError
-from mccfr.play.slumbot import SlumbotSession, check_game, http_post
+from mccfr.play.served import check_game
+from mccfr.play.slumbot import SlumbotSession
+from mccfr.play.web import http_post
 
 PROGRAMS = ["always-call", "min-raise", "odd-size", "always-all-in", "random", "policy"]
 

@@ -2,16 +2,18 @@
 
 import dataclasses
 import shutil
+from pathlib import Path
 
 import pytest
 from archives import unpack
-from commands import call, refusal
+from commands import answer, call, refusal
 from msgspec.structs import replace
 from refusals import refused
 
 import mccfr
 from mccfr.config.file import config_from
-from mccfr.config.solvers import FORMER_KEYS
+from mccfr.config.former import GONE_KEYS
+from mccfr.games.catalogue import build_game
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.averages import checkpoint_average
@@ -110,6 +112,55 @@ def test_runs_of_deep_cfr_are_read_and_do_not_go_on(tmp_path, capsys, name):
         assert asked[0] == asked[1]
 
 
+GONE = {
+    "whole-br": (0.3929791478006364, "solver.variant = 'cfr+', whose full width is mccfr.gallery.cfr_br:CfrBest"),
+    "averaging": (0.008055282301873391, "solver.averaging_power = 2, in whose place strategies weigh what regrets do"),
+    "unfloored": (0.16554043286783562, "solver.skip_below = 0.01, in whose place every line is walked"),
+    "warm": (0.018659012121319745, "solver.warm_start = '../../warm-policy', in whose place tables begin with zeros"),
+    "deep": (0.13078985749680233, "solver.fallback = 'uniform', in whose place there is always 'argmax'"),
+    "clairvoyance": (0.3432833582152731, "game.pot = 3, in whose place there is always 1"),
+    "ante": (0.4944297037410762, "game.ante = 2, in whose place there is always 1"),
+}
+"""Of runs with a key that went, and says something else than what holds now: chips recorded, and what is said of it."""
+
+
+@pytest.fixture(scope="module")
+def gone(tmp_path_factory):
+    return unpack("gone_keys", tmp_path_factory.mktemp("gone"))
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_runs_with_keys_that_went_are_read_and_do_not_go_on(gone, tmp_path, capsys, name):
+    """Shows: what a run learnt by a key that went since is evaluated, verified and exported as ever."""
+    chips, told = GONE[name]
+    run = gone / "runs" / name
+    assert problems_of(run) == []
+    assert evaluate_target(run, "exact")["exploitability_chips"] == pytest.approx(chips, rel=1e-9)
+    assert call(capsys, "status", run)[0] == 0
+    assert call(capsys, "export", run, tmp_path / "policy")[0] == 0
+    for verb in (("resume", run, "--nodes", 10**6), ("solve", run / "config.toml", "--run", run)):
+        status, _, said = call(capsys, *verb)
+        assert (status, f"mccfr: {told}") == (2, said.splitlines()[-1][: len(told) + 7])
+    assert call(capsys, "solve", run / "config.toml", "--run", tmp_path / "new").status == 2
+    assert not (tmp_path / "new").exists()
+
+
+def test_networks_and_policies_with_keys_that_went_are_read(gone, capsys):
+    """Gradients of a fit are as short as they were; a pot of 4 is one in the policy too."""
+    found = evaluate_target(gone / "runs/deep", "exact", average="network")["exploitability_chips"]
+    assert found == pytest.approx(0.4180328688156175, rel=1e-3)
+    said = answer(capsys, "query", gone / "deep-networks", "", "--hand", "K")
+    assert [action["probability"] for action in said["actions"]] == [0.0, 1.0]
+    found = evaluate_target(gone / "akq-policy", "exact")["exploitability_chips"]
+    assert found == pytest.approx(0.05736502123547216, rel=1e-9)
+
+
+def test_games_with_keys_that_went_are_made():
+    for name, keys, pot in (("flop-holdem", {"blinds": [10, 20]}, 30), ("akq", {"pot": 4, "bet": 3}, 4)):
+        config = config_from({"game": {"name": name, **keys}}, "a test")
+        assert config.game.former is not None and build_game(config.game, Path()).pot_chips == pot
+
+
 def test_its_policies_are_read(unpacked):
     assert evaluate_target(unpacked / "robust-policy", "exact")["exploitability_chips"] < 0.06
 
@@ -128,6 +179,7 @@ def test_a_run_by_threads_goes_on_and_hears_what_trains_it(pool, lines, caplog):
 def test_a_key_that_says_nothing_is_passed_over():
     """Every run has written its defaults out."""
     deep = {"algorithm": "deep-cfr"}
-    for own, former in (({}, {"baseline_rate": 0.0}), (deep, FORMER_KEYS["deep-cfr"])):
+    gone = {key: gone.default for key, gone in GONE_KEYS["solver", "deep-cfr"].items()}
+    for own, former in (({}, {"baseline_rate": 0.0}), (deep, gone)):
         config = config_from({"game": {"name": "kuhn"}, "solver": {**own, **former}}, "a test")
         assert config == config_from({"game": {"name": "kuhn"}, "solver": own}, "a test")

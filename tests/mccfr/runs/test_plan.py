@@ -3,7 +3,7 @@
 Shows:
 
 * A measured plan meets a run's nodes an iteration to a tenth (test_forecasts_are_right_to_a_factor_of_one_and_a_half,
-  test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands)
+  test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands, test_nodes_an_iteration_go_on_falling_with_pruning)
 """
 
 import tomllib
@@ -23,6 +23,7 @@ from mccfr.runs.session.speed_trial import _groups, _with_buckets
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import assumed_play, forecast
 from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.sampling.external.algorithm import ExternalSampling
 from mccfr.tables.layout import private_tables, table_name
 from mccfr.trees.compiled import CHANCE, DECISION
 from storage import live, space
@@ -114,15 +115,53 @@ def test_buckets_are_grouped_by_what_they_win_evenly(count):
     assert np.abs(sizes - often.sum() / count).max() <= 150
 
 
-@pytest.mark.parametrize(("pruning", "expected"), [(True, 100 * 30 / 60), (False, 100)])
-def test_what_pruning_costs_is_taken_from_few_buckets(monkeypatch, pruning, expected):
-    """On tables of the run's own size it has hardly begun; there are 100 nodes a second, and 30 instead of 60."""
-    speeds = iter([100.0, 30.0, 60.0])
-    monkeypatch.setattr(
-        speed_trial, "_trained", lambda solver, seconds: speed_trial._Training(10, next(speeds), 5.0, 4.0)
-    )
-    document = {"game": {"name": "leduc"}, "solver": {"negative_regret_pruning": pruning}, "run": {"nodes": 1_000}}
-    assert make_plan(config_from(document, "test"), ROOT, seconds=0.1)["nodes_per_second_assumed"] == expected
+class Falling:
+    """What trains, by a clock of its own: 1000 / n^0.2 nodes an iteration, at 10^4 nodes a second or half of that."""
+
+    seconds = 0.0
+
+    def __init__(self, pruning):
+        self.slower = 1 + pruning
+
+    def warm_up(self):
+        pass
+
+    def run(self, total_nodes, node_limit, iteration_limit):
+        nodes = min(1000, node_limit)
+        Falling.seconds += self.slower * nodes / 1e4
+        return nodes * (total_nodes + nodes / 2) ** 0.2 / 1000, nodes
+
+
+@pytest.mark.parametrize("nodes", [10**4, 10**6])
+def test_nodes_an_iteration_go_on_falling_with_pruning(monkeypatch, nodes):
+    """For as many as a moment shows and for ten times that; that nodes cost more is taken from few buckets."""
+
+    def made(algorithm, *_):
+        return Falling(algorithm.config.solver.negative_regret_pruning)
+
+    monkeypatch.setattr(ExternalSampling, "solver", made)
+    monkeypatch.setattr(speed_trial.time, "process_time", lambda: Falling.seconds)
+
+    def measured(pruning):
+        document = {"game": {"name": "kuhn"}, "solver": {"negative_regret_pruning": pruning}, "run": {"nodes": nodes}}
+        return make_plan(config_from(document, "test"), ROOT, seconds=5.0)
+
+    plan, mean = measured(True), 1.2 * 1000 / nodes**0.2
+    assert plan["nodes_per_iteration"] == pytest.approx(mean, rel=0.01)
+    assert plan["nodes_per_second_assumed"] == pytest.approx(5000 / 2)  # what has hardly begun is half as fast, too
+    assert measured(False)["nodes_per_second_assumed"] == pytest.approx(10_000)
+    if nodes == 10**6:  # without pruning what is seen last stays
+        assert measured(False)["nodes_per_iteration"] > 1.15 * mean
+
+
+@pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
+def test_iterations_of_other_algorithms_are_timed(solver):
+    """No estimate of their nodes is made beforehand."""
+    document = {"game": {"name": "kuhn"}, "solver": solver, "run": {"iterations": 40}}
+    plan = make_plan(config_from(document, "test"), ROOT, seconds=0.01)
+    assert plan["measured"] and plan["iterations"] == pytest.approx(40)
+    assert plan["seconds"] == pytest.approx(40 / plan["iterations_per_second"])
+    assert make_plan(config_from(document, "test"), ROOT)["nodes_per_iteration"] is None
 
 
 def test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands():

@@ -16,6 +16,7 @@ import mccfr
 from mccfr.config.file import config_from
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.session.failures import AbandonedError
+from mccfr.solvers.solver import former_problem
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
 
 LEDUC = {"name": "leduc", "merge_suits": True}
@@ -53,8 +54,9 @@ def test_a_signal_ends_the_sampling_at_once(tmp_path):
 
 def test_what_does_not_go_with_it_is_refused():
     """Policies to begin with are no more."""
-    for value in (0, "policy"):
-        document = {"game": LEDUC, "solver": {"algorithm": "cfr-br", "warm_start": value}}
-        refused(rf"solver\.warm_start = {value!r}", config_from, document, "test")
-    document = {"game": LEDUC, "solver": {"warm_start": "policy"}}
-    refused("the key went after mccfr 0.1.0, and it is of 'cfr-br' alone", config_from, document, "test")
+    document = {"game": LEDUC, "solver": {"algorithm": "cfr-br", "warm_start": 0}}
+    refused(r"solver\.warm_start = 0", config_from, document, "test")
+    for algorithm in ("cfr-br", "external-sampling"):
+        solver = {"algorithm": algorithm, "warm_start": "policy"}
+        said = former_problem(config_from({"game": LEDUC, "solver": solver}, "test"))
+        assert said is not None and said.startswith("solver.warm_start = 'policy', in whose place")

@@ -42,15 +42,15 @@ OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000), plus=False
 
 
 def responding_specs(
-    game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32"
+    game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32", kind: str = TRUNK
 ) -> tuple[ArraySpec, ...]:
-    """The tables of a run: those of public chance sampling, and of each player as an opponent his regrets before the
-    last street, [slot, bucket] on the buckets of `trunk`.
+    """The tables of a run: those of public chance sampling, and of each player as an opponent his regrets, of `TRUNK`
+    before the last street, [slot, bucket] on the buckets of `trunk`.
     """
-    rows = game.tree.row_slots
+    rows, acts = game.tree.row_slots, game.tree.row_count[: -2 if kind == TRUNK else None]
     trunks = [
-        ArraySpec(table_name(TRUNK, block), (int(rows[block]), int(trunk.buckets[block])), regret_dtype, SLOT_FIRST)
-        for block in map(int, np.flatnonzero(game.tree.row_count[:-2]))
+        ArraySpec(table_name(kind, block), (int(rows[block]), int(trunk.buckets[block])), regret_dtype, SLOT_FIRST)
+        for block in map(int, np.flatnonzero(acts))
     ]
     return (*table_specs(game, regret_dtype, sum_dtype), *trunks)
 
@@ -62,6 +62,7 @@ class RespondedSampling(PublicChanceSampling):
     tables  arrays of `responding_specs` by name, changed in place; None: new ones, in float32
     trunk   the same game on the opponents' buckets; None: on the same
     seed, worker, state, options   as of `PublicChanceSampling`
+    kind    of the opponents' tables; any but `TRUNK`: they learn on all streets, and respond best on none
     """
 
     def __init__(
@@ -73,23 +74,25 @@ class RespondedSampling(PublicChanceSampling):
         worker: int = 0,
         state: PublicChanceState | None = None,
         options: PublicChanceOptions = OPTIONS,
+        kind: str = TRUNK,
     ) -> None:
-        tables = new_tables(responding_specs(game, trunk or game)) if tables is None else tables
-        super().__init__(game, options, tables, seed, worker, state, ordered=True)
+        responds = kind == TRUNK
+        tables = new_tables(responding_specs(game, trunk or game, kind=kind)) if tables is None else tables
+        super().__init__(game, options, tables, seed, worker, state, ordered=responds)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
-        if self._sweep is not None and trunk is None:
-            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(TRUNK)]
+        if self._sweep is not None and (trunk is None or not responds):
+            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(kind)]
         self._of_learner = []
         for learner in range(2):
             mine = [block % 2 == learner for block in range(len(regret))]
-            trunks = [tables.get(table_name(TRUNK, block), cell) for block in range(len(regret))]
+            trunks = [tables.get(table_name(kind, block), cell) for block in range(len(regret))]
             chosen = zip(mine, regret, trunks, sums, strict=True)
             blocks = [(own, kept) if is_mine else (other, sum_cell) for is_mine, own, other, kept in chosen]
             self._of_learner.append(VectorTables(*map(tuple, zip(*blocks, strict=True))))
         self._trunk = None if trunk is None else trunk.cards
         room = len(self._trees.kind), game.cards.most_hands
-        self._responses = [new_response(1 - learner, *room) for learner in range(2)]
+        self._responses = [new_response(1 - learner, *room) if responds else new_response() for learner in range(2)]
 
     def _traverse(
         self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None

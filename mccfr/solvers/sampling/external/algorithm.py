@@ -3,12 +3,23 @@
 from dataclasses import replace
 from math import inf
 
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
 from mccfr.config.solvers import ExternalSamplingConfig
+from mccfr.config.table import first_refused
 from mccfr.games.game import Game
+from mccfr.solvers.forecast import Forecast
+from mccfr.solvers.opponents import OPPONENT, opponent_game, seated_cards
 from mccfr.solvers.sampling.external.general import external_sampling_general, new_worklist
 from mccfr.solvers.sampling.external.packed import Pruning, external_sampling_packed, new_packed_worklist
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.solver import Traits
+from mccfr.solvers.solver import Share, Traits
+from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, table_name
+
+GROUP = 512
+"""Iterations in a row that are one learner's, of those against opponents on other buckets."""
 
 
 class ExternalSolver(SampledSolver):
@@ -38,12 +49,75 @@ class ExternalSolver(SampledSolver):
         return config.prune_after_nodes if begins else None
 
 
+class AgainstOpponents(ExternalSolver):
+    """Iterations against opponents on other buckets: a group of them is one player's, the next the other's.
+
+    In a player's groups he has his buckets and rows, and who sits opposite those of his opponent; nothing else differs.
+    """
+
+    def __init__(
+        self, game: Game, opponents: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share
+    ) -> None:
+        super().__init__(game, algorithm, tables, share)
+        self._of_learner = [_learner_arrays(tables, learner) for learner in range(2)]
+        seed = algorithm.config.solver.seed
+        self._dealers = [cards.dealer(seed, share.worker) for cards in seated_cards(game, opponents)]
+        self._dealer = self._dealers[0]
+        if self._sweep is not None:
+            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(OPPONENT)]
+
+    def _draw(self, first: int) -> None:
+        """As `SampledSolver._draw`, of what is left of a group."""
+        group, learner = first // GROUP, first // GROUP % 2
+        self._tables, self._drawn = self._of_learner[learner], (first, (group + 1) * GROUP)
+        self._dealers[learner].draw(first, self._drawn[1] - first, self._deals)
+
+
+def _learner_arrays(tables: TableSet, learner: int) -> TableArrays:
+    """The tables as the kernel finds them in a learner's groups: his own, and his opponent's regrets."""
+    assert tables.kernel is not None
+    regret, regrets, sums = tables.kernel.regret, tables.kernel.regret_base.copy(), tables.kernel.sum_base.copy()
+    for block in range(1 - learner, len(regrets), 2):
+        sums[block] = NO_SUMS
+        if (table := tables.get(table_name(OPPONENT, block))) is not None:
+            regrets[block] = (table.ctypes.data - regret.ctypes.data) // regret.itemsize
+    return tables.kernel._replace(regret_base=regrets, sum_base=sums)
+
+
 class ExternalSampling(SampledAlgorithm):
     """All actions of the traverser, one of everybody else."""
 
     options = ExternalSamplingConfig
     walks_all = True
     iterates = ExternalSolver
+
+    def problem(self) -> str | None:
+        """As `Algorithm.problem`: rows of strata are all players'."""
+        apart = self.config.run.strata is None or self.config.solver.opponents is None
+        checks = [("run.strata", apart, "left out with solver.opponent_abstraction")]
+        return super().problem() or first_refused(self.config, checks)
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`."""
+        layout, opponents = super().layout(game, wide), opponent_game(self.config.solver, game)
+        if opponents is None:
+            return layout
+        theirs = make_layout(opponents, regret_dtype=self.config.tables.regret_dtype, summed_streets=0).specs
+        named = [msgspec.structs.replace(spec, name=spec.name.replace("regret", OPPONENT)) for spec in theirs]
+        return replace(layout, specs=(*layout.specs, *named))
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> ExternalSolver:
+        """As `Algorithm.solver`."""
+        opponents = opponent_game(self.config.solver, game)
+        given = self, tables, share or Share()
+        return ExternalSolver(game, *given) if opponents is None else AgainstOpponents(game, opponents, *given)
+
+    def forecast(self, game: Game) -> Forecast | None:
+        """As `Algorithm.forecast`: against opponents on other buckets half of the iterations are a player's."""
+        found = super().forecast(game)
+        if found is None or found.visits is None or self.config.solver.opponents is None:
+            return found
+        return replace(found, visits=found.visits / 2)
 
     def first_floor(self, total_nodes: int) -> float:
         """As `SampledAlgorithm.first_floor`."""
@@ -58,5 +132,7 @@ class ExternalSampling(SampledAlgorithm):
         solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
         locks = getattr(self.config.game, "locks", None)  # whose sums are no sums
-        whole = not (solver.negative_regret_pruning or sweeps or locks)
-        return replace(super().traits, counts_lost_updates=whole)
+        apart = solver.opponents is not None
+        whole = not (solver.negative_regret_pruning or sweeps or locks or apart)
+        traits = super().traits
+        return replace(traits, counts_lost_updates=whole, takes_locks=traits.takes_locks and not apart)

@@ -138,7 +138,7 @@ def test_adam_is_its_formula():
     for length in (0.5, 2.0):
         gradient = (direction * (length / np.linalg.norm(direction))).astype(np.float32)
         moved = [a.copy() for a in (parameters, first, second)]
-        fitting.adam(moved[0], gradient, moved[1], moved[2], 7, 1e-2)
+        fitting.adam(moved[0], gradient, moved[1], moved[2], 7, 1e-2, 1.0)
         cut = gradient.astype(np.float64) * min(1, 1 / length)
         mean, square = 0.9 * first + 0.1 * cut, 0.999 * second + 0.001 * cut**2
         step = 1e-2 * (mean / (1 - 0.9**7)) / (np.sqrt(square / (1 - 0.999**7)) + 1e-8)

@@ -1,0 +1,261 @@
+"""A player at the GTO Wizard researcher server: hands of hold'em by JSON over HTTP, five at once.
+
+`POST /hands` deals, `POST /hands/ID/act` takes an action; both answer with the hand as it stands, after the server has
+acted.  `action_history` has `k`, `c`, `f`, `bN` (N chips on this street) and `_` between streets; with `is_hand_over`
+come the chips won and the server's AIVAT.  `GET /hands/in-progress` tells the hands that are open.
+
+As in the published client (gtowizard-ai/researcher-api-client) a server that is busy, status 502 to 504, is asked again
+up to twenty times, after 2 to 15 s.  Ours as well: it may have heard a request that failed, so the hands in progress
+are looked at before an action is said again; 409 to a new hand says that too many are open, and is waited for; and
+hands that are open before a match or after it - the line was cut as they were dealt - are played to their end.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import Any, NamedTuple
+
+from mccfr.games.betting import BettingRules
+from mccfr.play.acpc import TableError, shown
+from mccfr.play.acpc_session import FinishedHand
+from mccfr.play.player import Player
+from mccfr.play.served import GAME, ServedHand, ToldHand, card_list
+from mccfr.play.web import CutError, Post, StatusError
+
+AT_ONCE = 5
+GAME_NAME = "HUNL 200BB"
+_OTHER = "GTO Wizard"
+_BUSY, _FULL, _NO_KEY = (429, 502, 503, 504), 409, (401, 403)
+_TRIES, _FIRST_WAIT, _LONGEST_WAIT = 20, 2.0, 15.0
+_MOVE = re.compile(r"[kcf_]|b[0-9]{1,15}(\.0{1,9})?")
+
+
+class WizardHand(NamedTuple):
+    """A hand as the server tells it.
+
+    number  the server's
+    moves   how many have been told
+    aivat   chips, by the server; None where it does not say
+    """
+
+    number: int
+    moves: int
+    told: ToldHand
+    aivat: float | None
+
+
+class ScoredHand(NamedTuple):
+    """A hand that is over, and its chips by the server's AIVAT."""
+
+    hand: FinishedHand
+    aivat: float | None
+
+
+class LostError(TableError):
+    """A hand has ended while the line was cut: what was won is not known."""
+
+
+class WizardServer:
+    """The server's requests, made again where it is busy or the line is cut."""
+
+    def __init__(
+        self, post: Post, told: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
+    ) -> None:
+        """`told` of the first of several tries that fails."""
+        self._post, self._told, self._wait, self._random = post, told, wait, Random()
+
+    def new_hand(self) -> WizardHand:
+        """Another hand; `TableError` where the server fails, or says what cannot be."""
+        return read_wizard_hand(self._asked(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
+
+    def act(self, hand: WizardHand, action: str) -> WizardHand:
+        """Act in a hand that was told last; `LostError` where it has ended unseen, and as `new_hand`."""
+        body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
+
+        def act(tried: int) -> Any:
+            if tried:
+                found = next((one for one in self._open() if _number(one) == hand.number), None)
+                if found is None:
+                    raise LostError(f"hand {hand.number} of the server has ended while the line was cut")
+                if read_wizard_hand(found).moves > hand.moves:
+                    return found
+            return self._post(f"hands/{hand.number}/act", body)
+
+        after = read_wizard_hand(self._asked(act))
+        if after.number != hand.number:
+            raise TableError(f"the server answers with hand {after.number} to an action of hand {hand.number}")
+        return after
+
+    def open_hands(self) -> list[WizardHand]:
+        """The hands that are in progress; raises as `new_hand`."""
+        return [read_wizard_hand(one) for one in self._asked(lambda _: self._open())]
+
+    def _open(self) -> list[Any]:
+        found = self._post(f"hands/in-progress?game_name={GAME_NAME.replace(' ', '%20')}", None)
+        if not isinstance(found, list):
+            raise TableError("the server's answer to /hands/in-progress is no list of hands")
+        return found
+
+    def _asked(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
+        """What a request comes to, which is made again where it fails; it is given the number of tries before."""
+        for tried in range(_TRIES):
+            try:
+                return request(tried)
+            except CutError as error:
+                last: TableError = error
+            except StatusError as error:
+                if error.status in _NO_KEY:
+                    raise TableError(
+                        f"{error}: give a --key-file that holds the server's key, and nothing else"
+                    ) from None
+                if error.status not in again:
+                    raise
+                last = error
+            if tried == 0:
+                self._told(f"{last}: trying again")
+            if tried + 1 < _TRIES:
+                self._wait(min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
+        raise TableError(f"{last}, {_TRIES} times: give it up until later") from None
+
+
+_Thinking = AbstractContextManager[Any]
+"""Held while a player thinks."""
+
+
+def _played(
+    player: Player,
+    rules: BettingRules,
+    server: WizardServer,
+    hand: WizardHand,
+    number: int,
+    thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
+) -> ScoredHand:
+    """A hand to its end; `number` names what the player draws."""
+    served = ServedHand(player, rules, number)
+    while True:
+        with thinking:
+            found = served.answer(hand.told)
+        if isinstance(found, FinishedHand):
+            return ScoredHand(found, hand.aivat)
+        hand = server.act(hand, found)
+
+
+def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
+    """Play the hands to their end that are in progress, and tell how many; raises as `WizardServer.act`."""
+    hands = server.open_hands()
+    for number, hand in enumerate(hands):
+        try:
+            _played(player, rules, server, hand, number)
+        except LostError:
+            continue
+    return len(hands)
+
+
+def play_wizard_hands(
+    players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
+) -> Iterator[ScoredHand | None]:
+    """Hands 0 .. count-1 as they end, as many at once as there are players; None for one that has ended unseen.
+
+    One player thinks at a time, and the server meanwhile.  Raises as `WizardServer.act`.
+    """
+    found: SimpleQueue[ScoredHand | BaseException | None] = SimpleQueue()
+    left, taking, thinking, over = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
+
+    def play(player: Player) -> None:
+        while not over.is_set():
+            with taking:
+                number = next(left, None)
+            if number is None:
+                return
+            try:
+                found.put(_played(player, rules, server, server.new_hand(), number, thinking))
+            except LostError:
+                found.put(None)
+            except BaseException as error:  # raised where the hands are taken
+                found.put(error)
+                return
+
+    threads = [threading.Thread(target=play, args=(player,), daemon=True) for player in players]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(count):
+            one = found.get()
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+    finally:
+        over.set()
+    for thread in threads:
+        thread.join()
+
+
+def read_wizard_hand(answer: Any) -> WizardHand:
+    """A hand of an answer; `TableError` for what is none."""
+    try:
+        game, state, number = answer["game"], answer["game_state"], _number(answer)
+        blinds = sorted(float(each) for each in game["blinds"])
+        if (float(game["starting_stack"]), *blinds) != (GAME.stack, *GAME.blinds) or not game["stack_reset_per_hand"]:
+            raise TableError(
+                f"hand {number}: the server plays {shown(str(game))}, and not with stacks of 200 big blinds"
+            )
+        where, (own, other) = f"hand {number} of the server", _seated(state["players"])
+        position = {"SB": 1, "BTN": 1, "BB": 0}[own["position"]]
+        hand, board = _cards(own["hole_cards"], (2,), where), _cards(state["board_cards"], (0, 3, 4, 5), where)
+        moves, over = state["action_history"], state["is_hand_over"]
+        if not isinstance(moves, list) or not all(isinstance(move, str) and _MOVE.fullmatch(move) for move in moves):
+            raise TableError(f"{where}: the actions {shown(str(moves))} are not k, c, f, bN and _")
+        betting = "".join(move.partition(".")[0].replace("_", "/") for move in moves)
+        shows = "".join(_cards(other["hole_cards"], (2,), where)) if over and other["hole_cards"] else ""
+        won, aivat = (state["winnings"], state["aivat_score"]) if over else (None, None)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, TableError):
+            raise
+        raise TableError(f"the server tells no hand: {shown(str(answer))}") from None
+    if over and won is None:
+        raise TableError(f"{where} is over, and winnings are missing")
+    if aivat is not None and (isinstance(aivat, bool) or not isinstance(aivat, int | float) or not abs(aivat) < 1e9):
+        raise TableError(f"{where}: aivat_score is {shown(repr(aivat))}, no number of chips")
+    told = ToldHand(position, "".join(hand), shows, betting, board, won)
+    return WizardHand(number, len(moves), told, aivat)
+
+
+def _number(answer: Any) -> int:
+    number = answer.get("hand_id") if isinstance(answer, Mapping) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TableError(f"the server tells no hand: {shown(str(answer))}")
+    return number
+
+
+def _seated(players: Any) -> tuple[Any, Any]:
+    """The player's own seat, and the other."""
+    own = [each for each in players if not each["name"].startswith(_OTHER)]
+    if len(players) != 2 or len(own) != 1:
+        raise TableError(f"the players {shown(str(players))} are not one and {_OTHER}")
+    return own[0], next(each for each in players if each is not own[0])
+
+
+def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
+    return card_list([text[place : place + 2] for place in range(0, len(text), 2)], counts, f"{where}: cards")
+
+
+def read_key(path: Path, told: Callable[[str], None]) -> str:
+    """The key in a file; `told` where others may read it.  `ValueError` where there is none."""
+    try:
+        mode, data = path.stat().st_mode, path.read_bytes()[:1025]
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: --key-file is a file that holds the server's key") from None
+    try:
+        key = data.decode("ascii").strip()
+    except UnicodeDecodeError:
+        key = ""
+    if not key or len(data) > 1024 or not key.isprintable() or " " in key:
+        raise ValueError(f"{path} holds no key: it must be there alone, on one line, in letters without spaces")
+    if mode & 0o077:
+        told(f"{path} can be read by others: chmod 600 {path}")
+    return key

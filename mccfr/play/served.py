@@ -1,0 +1,136 @@
+"""A hand that a server deals by JSON: what it tells, followed by the rules, and what the player answers.
+
+Servers tell a hand anew with every answer, after they have acted.  Actions are `k` (check), `c`, `f` and `bN`, N the
+chips put in on this street, with `/` between streets; an all-in may end with the `/` of streets left, or without.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from mccfr.config.games import HoldemGame
+from mccfr.games.betting import BettingRules, BettingState, amount_text
+from mccfr.games.translation import apply_action
+from mccfr.play.acpc import Played, TableError, followed, read_cards, shown, told_game, won_chips
+from mccfr.play.acpc_session import FinishedHand, catch_up
+from mccfr.play.player import Player
+from mccfr.play.web import MOST_BYTES
+
+GAME = HoldemGame()
+"""What is played at these servers: stacks of 20,000 in every hand, blinds 50/100."""
+_TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
+
+
+class ToldHand(NamedTuple):
+    """What a server tells of a hand.
+
+    position  the player's: 0 is the big blind, 1 the button
+    hand      his cards
+    other     the other's, "" where they are not shown
+    betting   as actions stand above
+    board     all cards that lie
+    won       chips that the player has won; None where the hand is not over
+    """
+
+    position: int
+    hand: str
+    other: str
+    betting: Any
+    board: Sequence[str]
+    won: Any
+
+
+class ServedHand:
+    """A player's hand at a server."""
+
+    def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
+        """`number` names what the player draws."""
+        self._player, self._rules, self._number = player, rules, number
+        self._dealt: tuple[int, str] | None = None
+
+    def answer(self, told: ToldHand) -> str | FinishedHand:
+        """The player's action, or the hand where it is over; `TableError` where the server says what cannot be."""
+        where, own = f"hand {self._number}", (told.position, told.hand)
+        if self._dealt is None:
+            read_cards(f"{told.hand}|")
+            self._player.deal(*own, self._number)
+        elif own != self._dealt:
+            raise TableError(f"{where} is dealt again, with other cards or in another seat")
+        self._dealt = own
+        game, cards = read_betting(self._rules, told.betting, where), told.board
+        board = tuple("".join(cards[first:stop]) for first, stop in ((0, 3), (3, 4), (4, 5)) if len(cards) > first)
+        street = game.text.rstrip("/").count("/") if isinstance(game.state, int) else game.state.street
+        if len(board) < street or (len(board) > street and not isinstance(game.state, int)):
+            raise TableError(f"{where}: the board {''.join(cards)!r} is not that of {game.text!r}")
+        holes = (told.hand, told.other) if told.position == 0 else (told.other, told.hand)
+        read_cards("/".join(["|".join(holes), *board]))
+        catch_up(self._player, game, board, where)
+        if told.won is not None:
+            won = self._won(told, holes, board, game)
+            return FinishedHand(told.position, self._number, game.text, holes, board, won)
+        if isinstance(game.state, int) or game.state.player != told.position:
+            raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where nobody is to act")
+        return _said(game.state, self._player.choose())
+
+    def _won(self, told: ToldHand, holes: tuple[str, str], board: Sequence[str], game: Played) -> float:
+        """Chips that position 0 has won: what the server says, which must be what cards and betting come to."""
+        won, where = told.won, f"hand {self._number}"
+        if not isinstance(game.state, int):
+            raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
+        if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
+            raise TableError(f"{where}: winnings are {shown(repr(won))}, no number of chips that can be won")
+        sign, level = 1 - 2 * told.position, game.states[-1].to_call
+        whole = len("".join(board)) == 10 or game.actions[-1] == "f"
+        chips = won_chips(game, holes, board) if whole else None
+        fits = (-level, 0, level) if chips is None else (chips * sign,)
+        if won not in fits:
+            told_as = " or ".join(f"{each:g}" for each in fits)
+            raise TableError(f"{where}: the server says {won} chips were won, and they are {told_as}")
+        return float(won) * sign
+
+
+def read_betting(rules: BettingRules, text: Any, where: str) -> Played:
+    """The betting of an action string; `TableError`, from `where` on, for what is none."""
+    if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
+        raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
+    state: BettingState | int = rules.start()
+    actions, written = list[str](), ""
+    for token in _TOKEN.findall(text):
+        if token == "/":
+            written += token
+            continue
+        if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
+            raise TableError(f"{where}: {token} cannot be in the action {shown(text)}")
+        bet = token[0] == "b"
+        action = f"r{amount_text(state.put_in_before + float(token[1:]))}" if bet else token.replace("k", "c")
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError as error:
+            raise TableError(f"{where}: the action {shown(text)}: {error}") from None
+        actions.append(action)
+        written += action
+    game = followed(rules, actions)
+    if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
+        raise TableError(f"{where}: the streets of the action {shown(text)} do not end where they should")
+    return game
+
+
+def _said(state: BettingState, action: str) -> str:
+    """An action as servers take it."""
+    if action == "c":
+        return "c" if state.facing else "k"
+    return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
+
+
+def check_game(game: HoldemGame, who: str) -> None:
+    """Raise `ValueError` where a policy is for other stacks or blinds than the server's."""
+    if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
+        raise ValueError(f"the server plays with {told_game(GAME)}, and {who} is for {told_game(game)}")
+
+
+def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
+    """A server's list of so many cards; `TableError`, from `where` on."""
+    fine = isinstance(given, list) and len(given) in counts
+    if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
+        raise TableError(f"{where} is {shown(repr(given))}, and not {' or '.join(map(str, counts))} cards")
+    return list(given)
