@@ -243,6 +243,15 @@ def fill_board_strengths(tables, board, out):
 
 
 @njit
+def fill_on_boards(tables, boards, hands, room, out):
+    """Write the strengths of some combinations [n] on boards [B, 3..5] int8 into out [B, n]; room [1326] int16."""
+    for i in range(boards.shape[0]):
+        fill_board_strengths(tables, boards[i], room)
+        for k in range(hands.shape[0]):
+            out[i, k] = room[hands[k]]
+
+
+@njit
 def fill_strengths(tables, cards, out):
     """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
     for row in range(cards.shape[0]):

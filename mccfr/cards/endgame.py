@@ -1,12 +1,16 @@
 """Cards of a hold'em endgame: a board, two ranges, and every board that may follow."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
-from abstraction.evaluator import board_strengths
+from abstraction.evaluator import evaluator_tables, fill_on_boards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.held_columns import HeldColumns, spread
 from mccfr.cards.listed import ListedCards, lossless_buckets
 
 
@@ -25,14 +29,24 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
         parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach = np.where(hits, 0.0, ranges)
-    bucket = [lossless_buckets(combo_masks(), reach, street_boards) for street_boards in boards]
+    held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
+    bucket = [lossless_buckets(combo_masks()[held], reach[:, held], street_boards) for street_boards in boards]
+    every = partial(_strengths, last, np.arange(COMBO_COUNT))
+    strength = HeldColumns(_strengths(last, held), held, COMBO_COUNT, every)
     return ListedCards(
         hand_cards(CARD_COUNT, 2),
         [combo_text(index) for index in range(COMBO_COUNT)],
         reach,
         boards,
         parents,
-        np.array([board_strengths(known.tolist()) for known in boards[-1]], np.int32),
-        bucket,
-        np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64),
+        cast(npt.NDArray[np.int32], strength),
+        [spread(numbers, held, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
+        np.array([numbers.max(axis=(1, 2), initial=NO_BUCKET) + 1 for numbers in bucket], np.int64),
     )
+
+
+def _strengths(boards: npt.NDArray[np.int16], hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+    """[B, n] of some hands on boards, -1 where they share a card."""
+    found, room = np.empty((len(boards), len(hands)), np.int32), np.empty(COMBO_COUNT, np.int16)
+    fill_on_boards(evaluator_tables(), boards.astype(np.int8), hands, room, found)
+    return found

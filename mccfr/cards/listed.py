@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
 from mccfr.cards.dealt import DEALT, Board, Deal, DealtCards
+from mccfr.cards.held_columns import columns
 from mccfr.cards.listed_text import card_names, find_boards, find_hands, meanings
 from mccfr.rng import EVALUATION, new_stream, uniform
 
@@ -380,14 +381,14 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
 
 
 def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
-    """The same boards and buckets with some of the hands [n], in this order."""
+    """The same boards and buckets with some of the hands [n], ascending."""
     return replace(
         cards,
         hand_cards=cards.hand_cards[hands],
         hand_names=[cards.hand_names[hand] for hand in hands.tolist()],
         reach=cards.reach[:, hands],
-        strength=cards.strength[:, hands],
-        bucket=[bucket[:, :, hands] for bucket in cards.bucket],
+        strength=columns(cards.strength, hands),
+        bucket=[columns(bucket, hands) for bucket in cards.bucket],
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.held_columns import columns, kept_columns, spread
 from mccfr.cards.listed import ListedCards, of_hands
 
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
@@ -86,25 +87,22 @@ def lossless(cards: ListedCards) -> ListedCards:
     Alike are hands on boards that a renaming which changes nothing, the buckets of `cards` included, takes to each
     other: against a strategy on those buckets they are worth the same, whatever is done.
     """
-    renamings, some = _renamings(cards, None), _with_buckets(cards)
-    place = np.cumsum(some) - 1  # of a hand among them: each becomes another of them
+    renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
     for street, every in enumerate(cards.bucket):
-        known = every[:, :, some]
-        pair = np.full(known.shape[1:], np.iinfo(np.int64).max)
+        known = columns(every, some)
+        pair, found = np.full(known.shape[1:], np.iinfo(np.int64).max), np.full_like(known, NO_BUCKET)
         for renaming in renamings:
-            hand = place[renaming.hand[some]]
+            hand = np.searchsorted(some, renaming.hand[some])  # among these: each becomes another of them
             np.minimum(pair, renaming.boards[street][:, None] * len(hand) + hand, out=pair)
-        buckets.append(np.full_like(every, NO_BUCKET))
         for player in range(2):
-            held, found = known[player] != NO_BUCKET, np.full(pair.shape, NO_BUCKET, known.dtype)
-            there = np.zeros(pair.size, bool)
+            held, there = known[player] != NO_BUCKET, np.zeros(pair.size, bool)
             there[pair[held]] = True
             counts[street, player] = there.sum()
             number = np.zeros(pair.size, np.int32)
             number[there] = np.arange(counts[street, player])
-            found[held] = number[pair[held]]
-            buckets[street][player][:, some] = found
+            found[player, held] = number[pair[held]]
+        buckets.append(spread(found, some, len(cards.hand_cards), NO_BUCKET))
     return replace(cards, bucket=buckets, buckets=counts)
 
 
@@ -112,7 +110,8 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
     """[H] whether anybody has a bucket for a hand on any board: of 1,326 hands often some fifty."""
     found = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
-        found |= (bucket != NO_BUCKET).any(axis=(0, 1))
+        held, numbers = kept_columns(bucket)
+        found[held] |= (numbers != NO_BUCKET).any(axis=(0, 1))
     return found
 
 
@@ -127,7 +126,9 @@ def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] 
 
 def _blind(cards: ListedCards) -> ListedCards:
     """The same cards with one bucket, which says only whether there is a hand."""
-    return replace(cards, bucket=[np.minimum(bucket, 0) for bucket in cards.bucket])
+    kept = [kept_columns(bucket) for bucket in cards.bucket]
+    hands = len(cards.hand_cards)
+    return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
 
 
 def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
@@ -137,7 +138,7 @@ def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
 
 def alike_hands(
     cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
-) -> list[npt.NDArray[np.int64]]:
+) -> list[npt.NDArray[np.int32]]:
     """S × [N, H] hands that are alike on each of some boards S × [N]: the number of the first of them stands for all.
 
     Alike are hands with buckets that renamings which change nothing, and leave the board as it is, take to each other.
@@ -153,7 +154,7 @@ def alike_hands(
             for renaming in renamings:
                 fixed = np.flatnonzero(renaming.boards[street][numbers] == numbers)
                 first[fixed] = np.minimum(first[fixed], first[fixed][:, np.searchsorted(some, renaming.hand[some])])
-        every = np.tile(np.arange(len(cards.hand_cards)), (len(numbers), 1))
+        every = np.tile(np.arange(len(cards.hand_cards), dtype=np.int32), (len(numbers), 1))
         every[:, some] = some[first]
         found.append(every)
     return found

@@ -29,6 +29,7 @@ from mccfr.solvers.public.street_arrays import (
     narrow_tables,
     new_scratch,
     no_tables,
+    one_value,
     street_tables,
 )
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
@@ -92,9 +93,9 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """The same, for best responses alone."""
+        """The same, for best responses alone, in the same room."""
         found = copy(self)
-        found._make_room(1)
+        found.root, *found._scratch = (one_value(of) for of in (self.root, *self._scratch))
         return found
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
@@ -186,7 +187,7 @@ def best_strategy(
 
 def is_lossless(game: Game) -> bool:
     """Whether every hand on every board has a row of its own, or shares it with hands that are alike but for suits."""
-    return tree_by_rows(public_tree(game), game.cards.listed()) is not None
+    return tree_by_rows(game) is not None
 
 
 def hand_values(
@@ -228,7 +229,7 @@ def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree |
 
     `public` is the game's, if it is made already, this one included.  `ValueError` as `public_tree`.
     """
-    return tree_by_rows(public or public_tree(game), game.cards.listed()) if is_large(game) else None
+    return tree_by_rows(game, public) if is_large(game) else None
 
 
 def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:

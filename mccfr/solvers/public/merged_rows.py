@@ -28,17 +28,23 @@ import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.symmetry import alike_hands
-from mccfr.solvers.public.public_tree import PublicTree
+from mccfr.games.game import Game
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
 
 
-def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
-    """The tree with a column for each row of a board, as updates in place need it; None where they would not be exact.
+def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | None:
+    """A game's public tree with a column for each row of a board, as updates in place need it; None where they would
+    not be exact.
 
-    The same tree where it has one, or where every hand on every board has a row of its own: that needs no renamings.
+    public  the game's, if it is made already: the same, where it has such columns
+
+    Raises `ValueError` as `public_tree`.
     """
-    if public.ranges.merged:
+    if public is not None and public.ranges.merged:
         return public
+    public = public or public_tree(game, merge=True)
+    cards = game.cards.listed()
     if not _rows_apart(public, cards):
         return None
     shared = [_shared(public.ranges, player) for player in range(2)]
@@ -46,8 +52,9 @@ def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
         return public
     if not any(_all_alike(public, cards, shared, swaps) for swaps in (False, True)):
         return None
-    merged = public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
-    return merged._replace(row_weight=_row_weight(merged))
+    if not public.ranges.merged:
+        public = public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
+    return public._replace(row_weight=_row_weight(public))
 
 
 def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
@@ -98,22 +105,23 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
 
 
 def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """[.] entries of a player whose bucket the entry before has on the same board."""
-    first, board = ranges.first[player], _board_of(ranges, player)
-    repeated = (np.diff(ranges.bucket[first[0] : first[-1]]) == 0) & (np.diff(board) == 0)
-    return first[0] + 1 + np.flatnonzero(repeated)
+    """[.] places in the list of all hands of those of a player that share the bucket of the one before."""
+    every, entries = ranges.every, slice(*ranges.every.first[player, [0, -1]].tolist())
+    board = np.repeat(np.arange(len(every.first[player]) - 1), np.diff(every.first[player]))
+    bucket = ranges.bucket[ranges.first[player][board] + every.column[entries]]
+    return entries.start + 1 + np.flatnonzero((np.diff(bucket) == 0) & (np.diff(board) == 0))
 
 
 def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
     """Whether hands that share a bucket on a board are alike there; `swaps` as of `alike_hands`."""
-    ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
-    held = [np.searchsorted(ranges.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
+    every, starts = public.ranges.every, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
+    held = [np.searchsorted(every.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
     boards = np.unique(np.concatenate(held))
     streets = [boards[(boards >= low) & (boards < high)] - low for low, high in pairwise(starts.tolist())]
     alike = np.concatenate(alike_hands(cards, streets, swaps=swaps))
     for entries, board in zip(shared, held, strict=True):
         row = np.searchsorted(boards, board)
-        one, other = (alike[row, ranges.hand[places]] for places in (entries, entries - 1))
+        one, other = (alike[row, every.hand[places]] for places in (entries, entries - 1))
         if np.any(one != other):
             return False
     return True

@@ -82,8 +82,8 @@ class PublicTree(NamedTuple):
         return len(self.boards.weight)
 
 
-def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
-    """Prepare the public tree of a game with listed cards; deal weights in float64.
+def public_tree(game: Game, strategies: Strategies | None = None, *, merge: bool = False) -> PublicTree:
+    """Prepare the public tree of a game with listed cards; deal weights in float64; `merge` as of `make_ranges`.
 
     With `strategies`, by block [buckets, slots], for walks on those alone: a board is walked for others where suits
     make no difference to what is played, and not only where they make none to the game.
@@ -106,7 +106,7 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
     copies = board_copies(cards, strategies if game.tree.locks is None else None)
     return PublicTree(
         trees,
-        make_ranges(cards, copies.times > 0),
+        make_ranges(cards, copies.times > 0, merge=merge),
         np.array(cards.reach, np.float64, order="C"),
         np.zeros((2, 0)),
         PublicBoards(weight, child, last, start[:2].astype(np.int64)),
@@ -132,8 +132,9 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
             first += len(table)
         lock[member] = tables[id(table)][0]
     widest = max(table.shape[1] for _, table in tables.values())
-    shares = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
-    return trees._replace(lock=lock), LockedRows(np.concatenate(shares), tree.locks.by_hand)
+    padded = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
+    shares = np.ascontiguousarray(np.concatenate(padded))  # for another order kernels would be compiled once more
+    return trees._replace(lock=lock), LockedRows(shares, tree.locks.by_hand)
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:

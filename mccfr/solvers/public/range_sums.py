@@ -8,15 +8,15 @@ Hands that a renaming of suits takes to each other, and that share a bucket, may
 then have one cell for all of them, the first hand's, and every hand is listed only where each counts.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards, live_hands, of_hands
+from mccfr.solvers.public.hand_lists import HandLists, list_hands, room_for, room_on_board
 
-NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
-"""Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
 Ints = npt.NDArray[Any]
 _TOGETHER = 128  # boards that are listed at once
 
@@ -80,25 +80,6 @@ class Ranges(NamedTuple):
         return self.every.hand is not self.hand
 
 
-class _List(NamedTuple):
-    """One player's hands on some boards, board by board in order of their buckets.  N boards, F hands on them.
-
-    first                 [N+1] hands of board n are first[n] .. first[n+1]-1
-    board, hand, bucket   [F] each
-    column                [F] counted from the board's first
-    strength              [F]
-    card                  [F, 2] rows of sums
-    """
-
-    first: Ints
-    board: Ints
-    hand: Ints
-    bucket: Ints
-    column: Ints
-    strength: Ints
-    card: Ints
-
-
 def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: bool = False) -> Ranges:
     """The hands on each board of all streets that is `walked` [T]; with `merge` those of a bucket share a column.
 
@@ -106,121 +87,57 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
     """
     held = np.flatnonzero(cards.reach.any(axis=0))  # of 1,326 often some fifty
     names, cards = cards.hand_names, of_hands(cards, held)
-    start, counts = 0, np.zeros((3, 2, len(walked) + 1), np.int64)  # columns, groups, hands
-    by_column, by_hand = _Parts({}), _Parts({})
+    hand_cards = np.ascontiguousarray(cards.hand_cards)
+    on_board = room_on_board(hand_cards)
+    start, counts, found = 0, np.zeros((3, 2, len(walked) + 1), np.int64), _Parts({})  # columns, groups, hands
     for street, live in enumerate(live_hands(cards)):
         strengths = cards.strength if street + 1 == cards.streets else np.zeros_like(cards.strength[:1])
         numbers = np.flatnonzero(walked[start : start + live.shape[1]])
         for some in np.split(numbers, range(_TOGETHER, len(numbers), _TOGETHER)):
-            strength = strengths[some % len(strengths)]
-            lists = _lists(cards, live[:, some], cards.bucket[street][:, some], strength, merge)
-            for player, mine in enumerate(lists):
-                sizes, found = _entries(mine, lists[1 - player])
-                counts[:, player, start + some + 1] = *sizes, np.diff(mine.first)
-                by_column.add(player, found)
-                by_hand.add(player, _every(mine, None if merge else found["place"]))
+            here, sizes = np.ascontiguousarray(live[:, some]), np.zeros((3, 2, len(some)), np.int64)
+            room = room_for(int(here.sum(axis=(1, 2)).max()))
+            bucket, strength = (
+                np.ascontiguousarray(of, np.int32)  # one kernel for all
+                for of in (cards.bucket[street][:, some], strengths[some % len(strengths)])
+            )
+            list_hands(here, bucket, strength, hand_cards, merge, on_board, sizes, room)
+            counts[:, :, start + some + 1] = sizes
+            for player, ends in enumerate(sizes.sum(axis=2).T.tolist()):
+                found.add(player, ends, room)
         start += live.shape[1]
-    columns, every = (
-        {name: held[of].astype(of.dtype) if name in ("hand", "ranked") else of for name, of in parts.joined().items()}
-        for parts in (by_column, by_hand)
-    )
+    first, group_first, every_first = np.cumsum(counts.reshape(3, -1), axis=1).reshape(counts.shape)
+    columns = {name: found.joined(name) for name in ("hand", "bucket", "place", "card", "same", "group")}
+    columns["hand"] = held[columns["hand"]].astype(np.int32)
     if np.any(columns["bucket"] < 0):
         name = names[int(columns["hand"][np.argmin(columns["bucket"])])]
         raise ValueError(f"hand {name} can be dealt but has no bucket on a board")
-    first, group_first, every_first = np.cumsum(counts.reshape(3, -1), axis=1).reshape(counts.shape)
-    if not merge:
+    every = {"ranked": held[found.joined("ranked")].astype(np.int32), "column": found.joined("column")}
+    if merge and len(every["column"]) > len(columns["hand"]):
+        every |= {name: found.joined(f"every_{name}") for name in ("hand", "place", "card")}
+        every["hand"] = held[every["hand"]].astype(np.int32)
+    else:
         every_first, every = first, every | {name: columns[name] for name in ("hand", "place", "card")}
     return Ranges(first, group_first=group_first, every=EveryHand(every_first, **every), **columns)
 
 
 class _Parts(NamedTuple):
-    """Arrays by name as they are found, board by board, of player 0 and of player 1."""
+    """Lists by name as they are found, board by board, of player 0 and of player 1."""
 
-    found: dict[str, tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]]
+    found: dict[str, tuple[list[Ints], list[Ints]]]
 
-    def add(self, player: int, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        """Those of the next boards."""
-        for name, part in arrays.items():
+    def add(self, player: int, ends: Sequence[int], lists: HandLists) -> None:
+        """Those of the next boards; ends: columns, groups and hands of the player there."""
+        own, hands = lists.columns[player, :, : ends[0]].copy(), lists.every[player, :, : ends[2]].copy()
+        parts = dict(zip(("hand", "bucket", "place", "same"), own, strict=True))
+        parts |= dict(zip(("every_hand", "column", "ranked", "every_place"), hands, strict=True))
+        parts["card"], parts["every_card"] = (
+            lists.card[player, : ends[0]].copy(),
+            lists.ranked[player, : ends[2]].copy(),
+        )
+        parts["group"] = lists.group[player, : ends[1]].copy()
+        for name, part in parts.items():
             self.found.setdefault(name, ([], []))[player].append(part)
 
-    def joined(self) -> dict[str, npt.NDArray[Any]]:
-        """All of player 0's, then all of player 1's."""
-        return {name: np.concatenate([*own[0], *own[1]]) for name, own in self.found.items()}
-
-
-def _lists(
-    cards: ListedCards,
-    live: npt.NDArray[np.bool_],
-    bucket: npt.NDArray[np.int32],
-    strength: npt.NDArray[np.int32],
-    merge: bool,
-) -> list[_List]:
-    """Both players' hands on N boards: live and bucket [2, N, H], strength [N, H]."""
-    boards, found = live.shape[1], []
-    held = [np.nonzero(of) for of in live]
-    dealt = np.zeros((boards, int(cards.hand_cards.max(initial=-1)) + 2), bool)  # in the last column, no card: -1
-    for board, hand in held:
-        dealt[board[:, None], cards.hand_cards[hand]] = True
-    row_of = np.where(dealt, np.cumsum(dealt, axis=1) + NOT_READ, NO_CARD)
-    row_of[:, -1] = NO_CARD
-    for player, listed in enumerate(held):
-        order = np.lexsort((bucket[player, *listed], listed[0]))
-        board, hand = (each[order] for each in listed)
-        numbers, first = bucket[player, board, hand], _starts(board, boards)
-        column = np.arange(len(hand))
-        if merge:
-            column = np.cumsum((np.diff(numbers, prepend=-1) != 0) | (np.diff(board, prepend=-1) != 0))
-        column -= column[np.minimum(first[board], len(column) - 1)]
-        card = row_of[board[:, None], cards.hand_cards[hand]]
-        found.append(_List(first, board, hand, numbers, column, strength[board, hand].astype(np.int64), card))
-    return found
-
-
-def _starts(board: Ints, boards: int) -> Ints:
-    """[boards+1] where each board begins in an ascending list of boards."""
-    found: Ints = np.searchsorted(board, np.arange(boards + 1))
-    return found
-
-
-def _columns(mine: _List) -> _List:
-    """The first hand of each column."""
-    new = np.diff(mine.column, prepend=-1) != 0
-    new[mine.first[:-1][np.diff(mine.first) > 0]] = True
-    board, *others = (each[new] for each in mine[1:])
-    return _List(_starts(board, len(mine.first) - 1), board, *others)
-
-
-def _entries(mine: _List, other: _List) -> tuple[tuple[Ints, Ints], dict[str, npt.NDArray[Any]]]:
-    """How many columns and groups a player has on each of some boards [N], and what `Ranges` says of them."""
-    columns, theirs = _columns(mine), _columns(other)
-    boards, board = len(mine.first) - 1, columns.board
-    places = np.full((boards, 1 + max(mine.hand.max(initial=0), other.hand.max(initial=0))), -1)
-    places[other.board, other.hand] = other.column
-    two = (columns.card != NO_CARD).all(axis=1)  # hands of two cards
-    same = np.where(two, places[board, columns.hand], -1)
-    same = np.where(same >= 0, same, np.diff(theirs.first)[board])
-    # Strengths of boards that follow each other, in one order.
-    apart = 1 + max(mine.strength.max(initial=0), other.strength.max(initial=0))
-    order = np.argsort(board * apart + columns.strength, kind="stable")
-    strengths, ends = np.unique(board * apart + columns.strength, return_counts=True)
-    held, at = np.sort(other.board * apart + other.strength), strengths // apart
-    group = [np.cumsum(ends) - columns.first[at]]
-    group += [np.searchsorted(held, strengths, side) - other.first[at] for side in ("left", "right")]
-    return (np.diff(columns.first), np.bincount(at, minlength=boards)), {
-        "hand": columns.hand.astype(np.int32),
-        "bucket": columns.bucket.astype(np.int32),
-        "place": (order - columns.first[board]).astype(np.int32),
-        "card": columns.card[order].astype(np.uint16),
-        "same": same[order].astype(np.int32),
-        "group": np.stack(group, axis=1).astype(np.int32),
-    }
-
-
-def _every(mine: _List, place: npt.NDArray[Any] | None) -> dict[str, npt.NDArray[Any]]:
-    """What `EveryHand` says of a player's hands on boards; only what `Ranges` does not, if those are its places."""
-    order = np.lexsort((mine.strength, mine.board)) if place is None else place + mine.first[mine.board]
-    found = {"ranked": mine.hand[order].astype(np.int32), "column": mine.column.astype(np.int32)}
-    if place is None:
-        found["hand"], found["place"] = mine.hand.astype(np.int32), mine.column[order].astype(np.int32)
-        found["card"] = mine.card[order].astype(np.uint16)
-    return found
+    def joined(self, name: str) -> Ints:
+        """All of player 0's, then all of player 1's, which are kept no longer."""
+        return np.concatenate([part for own in self.found.pop(name) for part in own])

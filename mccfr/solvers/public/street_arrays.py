@@ -163,3 +163,9 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
         np.zeros((public.streets, 4), np.int64),
         new_terminal_lanes(public.ranges, rows, width, hands, dtype),
     )
+
+
+def one_value(room: StreetScratch) -> StreetScratch:
+    """The same room for walks with one value of each hand."""
+    handed = [np.zeros((len(of), 1, of.shape[2]), of.dtype) for of in (room.by_hand.value, room.by_hand.task)]
+    return room._replace(value=room.value[:1], by_hand=room.by_hand._replace(value=handed[0], task=handed[1]))

@@ -85,12 +85,12 @@ class MemoryNeeded:
 
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
-    public, specs = public_tree(game), table_specs(game, variant, dtype)
-    regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
-    by_rows = tree_by_rows(public, game.cards.listed()) if variant.alternating else None
+    by_rows = tree_by_rows(game) if variant.alternating else None
+    numbers, public = str(number_dtype(np.dtype(dtype))), by_rows or public_tree(game)
+    specs = table_specs(game, variant, dtype)
     _check_narrow(game, dtype, in_place=by_rows is not None)
-    numbers = str(number_dtype(np.dtype(dtype)))
-    field = in_dtype(by_rows or public, numbers)
+    regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
+    field = in_dtype(public, numbers)
     scratch = _nbytes(new_scratch(field, range(1), numbers))
     scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), numbers))
     return MemoryNeeded(
@@ -159,7 +159,7 @@ class VectorCfr:
 
     tables     by name, [slot, bucket] as `table_specs` says; changed in place
     iteration  iterations done: with the tables, the whole state
-    public     the public tree, for evaluations
+    public     the public tree, by rows (`tree_by_rows`) where it can be: for evaluations
     in_place   whether rows are updated where they are met; see the module
     """
 
@@ -180,23 +180,22 @@ class VectorCfr:
         `workers` threads share the chance node that ends the first street; results do not depend on their number.
         Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
         """
-        self.public = public = public or public_tree(game)
-        specs = self._specs = table_specs(game, variant, dtype)
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
-        cards = game.cards.listed()
-        by_rows = tree_by_rows(public, cards) if variant.alternating else None
+        by_rows = tree_by_rows(game, public) if variant.alternating else None
+        self.public = public = by_rows or public or public_tree(game)
+        specs = self._specs = table_specs(game, variant, dtype)
         self.in_place = by_rows is not None
         _check_narrow(game, dtype, in_place=self.in_place)
         numbers = str(number_dtype(np.dtype(dtype)))
-        self._dtype, self._field = dtype, in_dtype(by_rows or public, numbers)
+        self._dtype, self._field = dtype, in_dtype(public, numbers)
         if tables is None:
             tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, spec.dtype, spec.name) for spec in specs}
-        self._nodes = nodes_of_traversal(public, cards)
+        self._nodes = nodes_of_traversal(public, game.cards.listed())
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(self._field, range(1), numbers)
         below = range(1, public.streets)

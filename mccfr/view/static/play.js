@@ -19,7 +19,7 @@ const Play = (() => {
     byId("tab-play").setAttribute("aria-selected", wanted);
     if (wanted) {
       document.title = "Play · " + page.game.title;
-      if (table === null) say(() => page.ask("/api/play", {})).then(() => { if (table.hand === null) sit(); });
+      if (table === null) say(() => page.ask("/api/play", {})).then(() => { if (table !== null && table.hand === null) sit(); });
     }
     return wanted;
   }

@@ -53,7 +53,7 @@ const Train = (() => {
     const least = 0.005 * page.game.unit_chips;
     const lost = found.cost_chips === null ? "" : found.cost_chips < least ? "costs nothing" : "costs " +
       (found.exact ? "" : "about ") + page.money(found.cost_chips) +
-      (found.ci95 ? " ± " + page.money((found.ci95[1] - found.ci95[0]) / 2) : "");
+      (found.ci95 && !found.exact ? " ± " + page.money((found.ci95[1] - found.ci95[0]) / 2) : "");
     box.textContent = "You: " + one.name + (plays ? "; the strategy: " + plays : "") + (lost ? "; " + lost : "") + ".";
     box.className = found.cost_chips === null ? "quiet" : found.cost_chips < least ? "fine" : "costly";
     box.title = found.why || "";
@@ -74,7 +74,7 @@ const Train = (() => {
     }
   }
   function tell() {
-    byId("train-score").textContent = score.decisions === 0 ? "" : score.decisions + " decisions, " +
+    byId("train-score").textContent = score.decisions === 0 ? "" : score.decisions + (score.decisions === 1 ? " decision, " : " decisions, ") +
       page.money(score.cost) + " given away, " + page.money(score.cost / score.decisions) + " each";
     byId("train-again").replaceChildren(...score.costly.map((one) =>
       button(one.cards + " " + one.name + " " + page.money(one.cost), "Try this hand again", () => page.again(one.hand), { "data-again": one.hand })));

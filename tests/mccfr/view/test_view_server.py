@@ -439,9 +439,10 @@ def check_the_trainer(page):
     judged = page.wait(f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
     own = page["document.querySelectorAll('#play-log .cost').length"]
     assert len(judged) == own and all(one.startswith("You: ") and "; the strategy: " in one for one in judged)
+    assert not [one for one in judged if "±" in one and "about" not in one and "nothing" not in one]  # what is exact
     priced = own - page["document.querySelectorAll('#train-told .quiet').length"]  # of where the strategy never comes
     score = page["document.getElementById('train-score').textContent"]
-    assert score.startswith(f"{priced} decisions, ") if priced else not score
+    assert score.startswith(f"{priced} decision") if priced else not score
     if page["document.querySelectorAll('#train-again button').length"]:  # as the table's seed has it
         page["document.querySelector('#train-again button').click()"]
         page.wait("document.getElementById('play-result').hidden")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import types
-from mccfr.solvers.public.range_sums import NO_CARD, NOT_READ
+from mccfr.solvers.public.hand_lists import NO_CARD, NOT_READ
 
 LINE_BYTES, _BLOCK_BYTES = 64, 32
 I64 = ir.IntType(64)

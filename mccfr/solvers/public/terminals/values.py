@@ -22,7 +22,8 @@ from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.noise import card_removal_share
-from mccfr.solvers.public.range_sums import EVERYTHING, NOT_READ, Ranges
+from mccfr.solvers.public.hand_lists import EVERYTHING, NOT_READ
+from mccfr.solvers.public.range_sums import Ranges
 from mccfr.solvers.public.terminals.lane_code import (
     I64,
     LINE_BYTES,

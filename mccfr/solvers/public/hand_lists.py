@@ -1,0 +1,182 @@
+"""Hands of both players on boards, in order of their buckets and in order of strength: what `range_sums` is made of."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import njit, part_njit
+
+NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
+"""Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
+
+
+class HandLists(NamedTuple):
+    """Room for F hands of either player, and for as many columns and groups; each is as `Ranges` has it.
+
+    every    [2, 4, F] int32      hand and column, in the order of columns; ranked and place, by strength
+    ranked   [2, F, 2] uint16     cards of hands by strength
+    columns  [2, 4, F] int32      hand, bucket, place, same
+    card     [2, F, 2] uint16
+    group    [2, F, 3] int32
+    """
+
+    every: npt.NDArray[np.int32]
+    ranked: npt.NDArray[np.uint16]
+    columns: npt.NDArray[np.int32]
+    card: npt.NDArray[np.uint16]
+    group: npt.NDArray[np.int32]
+
+
+class OnBoard(NamedTuple):
+    """Both players' hands on a board.
+
+    order, ranked  [2, H] by bucket, by strength
+    column         [2, H] of each hand, -1 where he has it not
+    held           [2, 2] hands and columns of each player
+    at             [2, 3] columns, groups and hands that are listed already
+    row            [cards+1] rows of sums by card, the last for no card
+    room           [H]
+    """
+
+    order: npt.NDArray[np.int64]
+    ranked: npt.NDArray[np.int64]
+    column: npt.NDArray[np.int64]
+    held: npt.NDArray[np.int64]
+    at: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int64]
+    room: npt.NDArray[np.int64]
+
+
+def room_for(hands: int) -> HandLists:
+    """Room for so many hands of either player."""
+    every, columns = (np.empty((2, 4, hands), np.int32) for _ in range(2))
+    ranked, card = (np.empty((2, hands, 2), np.uint16) for _ in range(2))
+    return HandLists(every, ranked, columns, card, np.empty((2, hands, 3), np.int32))
+
+
+def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
+    """Room for all hands [H, 2]."""
+    order, ranked, column = np.zeros((3, 2, len(hand_cards)), np.int64)
+    row = np.zeros(2 + int(hand_cards.max(initial=-1)), np.int64)
+    held, at, room = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards)))
+    return OnBoard(order, ranked, column, held, at, row, room)
+
+
+@part_njit
+def _sort(key, order, room, count):
+    """Sort order[:count] by key[order[i]], equal ones as they are; room of the same size."""
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            i, j = low, middle
+            for k in range(low, high):
+                if i < middle and (j >= high or key[order[i]] <= key[order[j]]):
+                    room[k] = order[i]
+                    i += 1
+                else:
+                    room[k] = order[j]
+                    j += 1
+        for k in range(count):
+            order[k] = room[k]
+        width *= 2
+
+
+@part_njit
+def _card_rows(live, hand_cards, row):
+    """row [cards+1] of sums for each card that somebody holds on a board: live [2, H]; the last is no card's."""
+    row[:] = 0
+    for hand in range(live.shape[1]):
+        if live[0, hand] or live[1, hand]:
+            row[hand_cards[hand, 0]] = row[hand_cards[hand, 1]] = 1
+    last = NOT_READ
+    row[-1] = NO_CARD
+    for card in range(row.shape[0] - 1):
+        if row[card]:
+            last += 1
+            row[card] = last
+
+
+@part_njit
+def _arrange(player, live, bucket, strength, merge, here):
+    """Bring a player's hands into both orders: live, bucket, strength [H]."""
+    order, ranked, column, count, columns = here.order[player], here.ranked[player], here.column[player], 0, 0
+    for hand in range(live.shape[0]):
+        column[hand] = -1
+        if live[hand]:
+            order[count] = hand
+            count += 1
+    _sort(bucket, order, here.room, count)
+    for i in range(count):
+        ranked[i] = order[i]
+        columns += not (merge and i > 0 and bucket[order[i]] == bucket[order[i - 1]])
+        column[order[i]] = columns - 1
+    _sort(strength, ranked, here.room, count)
+    here.held[player, 0], here.held[player, 1] = count, columns
+
+
+@part_njit
+def _list_hands(player, bucket, here, at, out):
+    """List a player's hands on a board, and hand and bucket of his columns; at: columns and hands listed so far."""
+    every, columns, before = out.every[player], out.columns[player], -1
+    for i in range(here.held[player, 0]):
+        hand, ranked, k = here.order[player, i], here.ranked[player, i], at[2] + i
+        column = here.column[player, hand]
+        every[0, k], every[1, k], every[2, k], every[3, k] = hand, column, ranked, here.column[player, ranked]
+        if column != before:
+            columns[0, at[0] + column], columns[1, at[0] + column], before = hand, bucket[hand], column
+
+
+@part_njit
+def _list_columns(player, hand_cards, strength, here, at, out):
+    """List a player's columns on a board by strength, and their groups; at: columns, groups, hands so far."""
+    columns, card, group = out.columns[player], out.card[player], out.group[player]
+    other, column, groups, below, until, k = 1 - player, here.column[player], at[1] - 1, 0, 0, at[0]
+    hands, before = here.held[other, 0], np.int64(-2)  # no strength
+    for i in range(here.held[player, 0]):
+        hand = here.ranked[player, i]
+        value = np.int64(strength[hand])
+        for each in range(2):
+            out.ranked[player, at[2] + i, each] = here.row[hand_cards[hand, each]]
+        if columns[0, at[0] + column[hand]] != hand:
+            continue  # another hand stands for it
+        while below < hands and strength[here.ranked[other, below]] < value:
+            below += 1
+        while until < hands and strength[here.ranked[other, until]] <= value:
+            until += 1
+        same = here.column[other, hand] if min(hand_cards[hand, 0], hand_cards[hand, 1]) >= 0 else -1
+        columns[2, k], columns[3, k] = column[hand], same if same >= 0 else here.held[other, 1]
+        for each in range(2):
+            card[k, each] = here.row[hand_cards[hand, each]]
+        groups += value != before
+        before, k = value, k + 1
+        group[groups, 0], group[groups, 1], group[groups, 2] = k - at[0], below, until
+    return groups + 1 - at[1]
+
+
+@njit
+def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
+    """Fill lists, board by board.
+
+    live, bucket  [2, N, H] whether a player holds a hand on a board, and its bucket
+    strength      [N, H]
+    hand_cards    [H, 2] -1 where a hand has fewer
+    merge         whether hands of a bucket share a column
+    here          room, as `room_on_board` makes it
+    counts        [3, 2, N] gets how many columns, groups and hands there are
+    out           `HandLists`
+    """
+    at = here.at
+    at[:] = 0
+    for board in range(live.shape[1]):
+        _card_rows(live[:, board], hand_cards, here.row)
+        for player in range(2):
+            _arrange(player, live[player, board], bucket[player, board], strength[board], merge, here)
+        for player in range(2):
+            _list_hands(player, bucket[player, board], here, at[player], out)
+            groups = _list_columns(player, hand_cards, strength[board], here, at[player], out)
+            found = (here.held[player, 1], groups, here.held[player, 0])
+            for kind in range(3):
+                counts[kind, player, board] = found[kind]
+                at[player, kind] += found[kind]
