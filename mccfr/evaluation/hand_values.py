@@ -7,8 +7,9 @@ from the turn on, it is exact; else an estimate.  (Public chance sampling of Joh
 2012, on fixed strategies.)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.streets import street_trees
+from mccfr.trees.streets import AT_DECISION, street_members, street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
@@ -65,9 +66,7 @@ class Below:
         [2, H] of both players' hands at the decision, chips of the whole hand times the weight of the other's hands
         that they meet; [A, H] of the player to act, after each of his actions; [2, H] that weight.
         """
-        tables, cards = self._tables(cards)
-        public = self._public(cards)
-        walk, hands = Walk(public, tables), self._dealing.hand_count
+        walk, public, hands = *self._walk(cards), self._dealing.hand_count
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
             walk.values(player)
@@ -75,10 +74,40 @@ class Below:
             opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
             weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:
-                own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
-                top = int(walk.root.member_first[0]) + self._child
-                action[:, own] = walk.root.value[FOLLOW, top : top + self._actions, : len(own)]
+                action = self._after(walk, public, player, self._child, self._actions)
         return value, action, weight
+
+    def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
+        """(node, player, [A, H] as of `values`) of every decision of the street, from one walk for each player.
+
+        Weighed with hands of the other's as they come there, all of those that are dealt at the first decision.
+        """
+        walk, public = self._walk(cards)
+        for player in range(2):
+            walk.values(player)
+            for node, actor, child, actions in self._decisions:
+                if actor == player:
+                    yield node, player, self._after(walk, public, player, child, actions)
+
+    @cached_property
+    def _decisions(self) -> list[tuple[int, int, int, int]]:
+        """(node, player, first child, number of actions) of decisions of the street."""
+        trees, member = street_trees(self._game.tree), street_members(self._game.tree)
+        here = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
+        columns = self._nodes[member[here]], trees.player[here], trees.child[here], trees.actions[here]
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _walk(self, cards: ListedCards) -> tuple[Walk, PublicTree]:
+        tables, cards = self._tables(cards)
+        public = self._public(cards)
+        return Walk(public, tables), public
+
+    def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
+        """[A, H] what was found at children of a decision of the street, the first of them `child`."""
+        found, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
+        own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
+        found[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
+        return found
 
     def _public(self, cards: ListedCards) -> PublicTree:
         """The public tree with these cards; what all single boards have in common is made once."""

@@ -7,9 +7,9 @@ mean.
 Before the flop hands that differ in suits alone are one, as every abstraction has them.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,12 @@ from mccfr.evaluation.hand_values import Below
 from mccfr.intervals import ratio95
 from mccfr.policy.profile import Behaviour
 from mccfr.rng import EVALUATION, new_stream
+from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
 LEAST_BOARDS = 4
 PREFLOP_TIMES = 8
-"""So many times the boards of a flop are walked before the flop, once for all hands of a line."""
+"""So many times the boards of a flop are walked before the flop, once for all hands and lines."""
 _STREAM = 4
 """Worker, so to say, whose stream draws boards; deals, run-outs, players' draws and `hand_values` have others."""
 _KEPT_LINES, _KEPT_NODES = 256, 2048
@@ -91,6 +92,8 @@ class DecisionCosts:
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
         """The same of a hand's class before the flop; all classes of a line at once."""
         key = node, other.tobytes()
+        if not self._kept:
+            self._walk_lines()
         if key not in self._kept:
             reach = np.ones((2, len(other)))
             reach[1 - below.player] = other
@@ -105,6 +108,32 @@ class DecisionCosts:
         self._kept.move_to_end(key)
         every, met_by = self._kept[key]
         return every[:, :, self._class[hand]], met_by[:, self._class[hand]]
+
+    def _walk_lines(self) -> None:
+        """Keep what is found before the flop after all that the policy may do, from one walk of every board."""
+        below, hands = self._below(0), self._dealing.hand_count
+        reach, won, met = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+        for number in range(PREFLOP_TIMES * self._boards):
+            cards = below.dealt(self._drawn(number, (), []), np.ones((2, hands)))
+            live = cards.reach[0] > 0
+            for node, player, action in below.by_decision(cards):
+                weight = self._dealing.disjoint_weight(np.where(live, reach[node][1 - player], 0.0))
+                won[node].append([np.bincount(self._class, row) for row in action])
+                met[node].append(np.bincount(self._class, np.where(live, np.maximum(weight, 0), 0)))
+        for node, found in won.items():
+            other = reach[node][1 - int(self._source.game.tree.arrays.player[node])]
+            self._kept[node, other.tobytes()] = np.array(found), np.array(met[node])
+
+    def _reaches(self) -> dict[int, Floats]:
+        """[2, H] of each decision before the flop: weights of both players' hands there by the policy."""
+        tree, found = self._source.game.tree, {0: self._dealing.reach.astype(np.float64)}
+        for node in np.flatnonzero((tree.arrays.kind == DECISION) & (tree.arrays.block < 2)).tolist():
+            player = int(tree.arrays.player[node])
+            rows = self._source.rows(node, self._dealing.bucket_row(0, player, ()))[0]
+            for column, child in enumerate(tree.children(node)):
+                found[child] = found[node].copy()
+                found[child][player] *= rows[:, column]
+        return found
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
         """Full board `number`, without the cards held."""

@@ -132,8 +132,9 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
             first += len(table)
         lock[member] = tables[id(table)][0]
     widest = max(table.shape[1] for _, table in tables.values())
-    shares = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
-    return trees._replace(lock=lock), LockedRows(np.concatenate(shares), tree.locks.by_hand)
+    padded = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
+    shares = np.ascontiguousarray(np.concatenate(padded))  # for another order kernels would be compiled once more
+    return trees._replace(lock=lock), LockedRows(shares, tree.locks.by_hand)
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:

@@ -113,6 +113,7 @@ def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
     monkeypatch.setattr("random_policy.ROWS", by_rank)
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 5)
     fresh = DecisionCosts(SOURCE, DEALING, 8)
+    monkeypatch.setattr(fresh, "_walk_lines", lambda: None)
     top = find_node(SOURCE.game.tree, "r300")
     one, other = (fresh.costs(top, (), combo_index(*parse_cards(cards)), np.ones(1326)) for cards in ("AsKs", "AhKh"))
     assert one.boards == 40 and one.cost.tolist() == other.cost.tolist()
@@ -121,6 +122,20 @@ def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
         values.walk()
     near = values.costs()[:, combo_index(*parse_cards("AsKs"))]
     assert (np.abs(one.cost - near) <= 3 * (one.ci95[:, 1] - one.ci95[:, 0]) + 30).all()
+
+
+def test_one_walk_values_every_line_before_the_flop(monkeypatch):
+    """As a walk for each line does, and none is walked again; with a range that is not the policy's it is."""
+    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 2)
+    node, number, ranges = find_node(SOURCE.game.tree, "r300"), combo_index(*parse_cards("AsKs")), RangesOfLine(SOURCE)
+    other = ranges.reach(ranges.follow("r300", ""))[1]
+    whole, single = DecisionCosts(SOURCE, DEALING, 4), DecisionCosts(SOURCE, DEALING, 4)
+    monkeypatch.setattr(single, "_walk_lines", lambda: None)
+    found, alone = (each.costs(node, (), number, other) for each in (whole, single))
+    assert found.cost == pytest.approx(alone.cost, rel=1e-9) and found.ci95 == pytest.approx(alone.ci95, rel=1e-9)
+    lines = len(whole._kept)
+    assert lines > 3 and len(single._kept) == 1
+    assert whole.costs(node, (), number, np.ones(1326)).cost != pytest.approx(found.cost) and len(whole._kept) > lines
 
 
 def test_another_bet_costs_what_it_is_taken_for(reviewer):

@@ -28,6 +28,7 @@ from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game, Rake
+from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
@@ -167,6 +168,14 @@ def test_training_with_locks_equals_the_twin(buckets):
         rows = cfr.average_strategy().probability[block][:, slot : slot + len(table)].T
         seen = np.isin(np.arange(table.shape[1]), seen_buckets(game, block))
         np.testing.assert_allclose(rows[:, seen][table[:, seen] >= 0], table[:, seen][table[:, seen] >= 0], atol=1e-12)
+
+
+def test_locks_of_buckets_numbered_anew_have_no_kernels_of_their_own():
+    """Arrays in another order would have them compiled once more, for a quarter of a minute."""
+    game = some_locks(toy((0, 1, 1), buckets=5))
+    locks = game.tree.locks.renumbered(game.tree.arrays.block, [np.arange(int(of))[::-1] for of in game.buckets])
+    assert not all(table.flags.c_contiguous for table in locks.shares.values())
+    assert public_tree(replace(game, tree=replace(game.tree, locks=locks))).locks.share.flags.c_contiguous
 
 
 def test_rows_that_are_all_free_change_no_bit():
