@@ -351,7 +351,7 @@ def _slumbot(data):
         number += 1
 
 
-VIEW = Format(_requests, _answered)
+VIEW = Format(_requests, _answered, seconds=60)  # the first hand to be solved again compiles kernels
 BOT = Format(lambda rng: _lines(rng, 0), _bot)
 DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
 SLUMBOT = Format(_said, _slumbot)

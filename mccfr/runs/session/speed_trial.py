@@ -112,10 +112,10 @@ class _Training:
         self.points = [(0.0, 0, 0)]
 
     def train(self, seconds: float) -> None:
-        """Go on for so long, or to the end of the run."""
+        """Go on for so long, or to the end of the run; at least twice, as the first time may compile."""
         (before, nodes, iterations), began = self.points[-1], time.process_time()
         until, (most, last) = before + seconds, self._limits
-        while self.points[-1][0] < until and nodes < most and iterations < last:
+        while (self.points[-1][0] < until or len(self.points) < 3) and nodes < most and iterations < last:
             done, touched = self._solver.run(nodes, most - nodes, last - iterations)
             nodes, iterations = nodes + touched, iterations + done
             self.points.append((before + time.process_time() - began, nodes, iterations))

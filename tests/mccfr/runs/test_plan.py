@@ -154,6 +154,18 @@ def test_nodes_an_iteration_go_on_falling_with_pruning(monkeypatch, nodes):
         assert measured(False)["nodes_per_iteration"] > 1.15 * mean
 
 
+def test_what_the_first_iterations_compile_is_not_measured(monkeypatch):
+    class Compiling(Falling):
+        def run(self, total_nodes, *limits):
+            Falling.seconds += 100 * (total_nodes == 0)
+            return super().run(total_nodes, *limits)
+
+    monkeypatch.setattr(speed_trial.time, "process_time", lambda: Falling.seconds)
+    training = speed_trial._Training(Compiling(False))
+    training.train(1.0)
+    assert training.speed == pytest.approx(10_000)
+
+
 @pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
 def test_iterations_of_other_algorithms_are_timed(solver):
     """No estimate of their nodes is made beforehand."""
