@@ -231,7 +231,6 @@ def test_boards_of_a_deck_are_sampled():
 @pytest.mark.parametrize(
     ("solver", "game", "message"),
     [
-        ({"variant": "cfr"}, "leduc", "the key went after mccfr 0.1.0, and it is that of sampled boards"),
         ({"trunk": "own"}, "goofspiel", "needs a game with cards"),
         ({"trunk": "nowhere"}, "leduc", "the game comes without its buckets"),
     ],
