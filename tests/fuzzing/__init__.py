@@ -33,6 +33,7 @@ FORMATS = {
     "bot": "fuzzing.wires:BOT",
     "dealer": "fuzzing.wires:DEALER",
     "slumbot": "fuzzing.wires:SLUMBOT",
+    "gtowizard": "fuzzing.wires:GTOWIZARD",
 }
 """Where the `Format` of each name is: imported when it is asked for."""
 

@@ -1,13 +1,15 @@
-"""What comes over a wire: requests to the page's server, lines to a bot and to a dealer, answers of Slumbot's kind."""
+"""What comes over a wire: requests to the page's server, lines to a bot and to a dealer, answers of two servers."""
 
 import io
 import json
 import socket
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
 from acpc import plan, rules
+from gtowizard_double import Wizard
 from random_policy import policy
 from slumbot_double import Double
 from strategies import partly_reached_strategy
@@ -22,6 +24,7 @@ from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import Clock, LocalSeat, MatchDealer
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
+from mccfr.play.gtowizard import WizardServer, play_wizard_hands
 from mccfr.play.lines import Lines
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.slumbot import SlumbotSession
@@ -351,7 +354,59 @@ def _slumbot(data):
         number += 1
 
 
+# --- answers of a server like GTO Wizard's ---
+
+
+@cache
+def _wizard_answers(seed):
+    """What the double answers in some hands with a calling player, one at a time."""
+    found, double = [], Wizard(lambda number: PROGRAMS["random"](_seated(), seed=seed + number), seed)
+
+    def post(where, body):
+        found.append(double.handle(where, body, {"X-API-KEY": "k3y"})[1])
+        return found[-1]
+
+    list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), WizardServer(post), 3))
+    return json.dumps(found)
+
+
+def _wizard_said(rng):
+    """Answers, a line each: in some a value anywhere is anything, or the text is damaged."""
+    answers = json.loads(_wizard_answers(rng.randrange(20)))
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        table = answer = rng.choice(answers)
+        while tables := [each for each in _inside(table) if each]:
+            if rng.random() < 0.3:
+                break
+            table = rng.choice(tables)
+        name = rng.choice(list(table) if isinstance(table, dict) else range(len(table)))
+        table[name] = deepcopy(rng.choice((*_ANYTHING, *answer.values())))
+    data = "\n".join(map(json.dumps, answers)).encode()
+    return damaged(rng, data, (b"[", b"{", b"null", b'"b900"', b"\n", b"_", b"true")) if rng.random() < 0.3 else data
+
+
+def _inside(table):
+    """The tables and lists right inside one."""
+    values = table.values() if isinstance(table, dict) else table
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _wizard(data):
+    """Hands to the end of what the server says."""
+    left = data.split(b"\n")
+
+    def post(where, _):
+        if not left:
+            raise ValueError("the server has hung up")
+        return read_body(where, 200, left.pop(0))
+
+    server = WizardServer(post, wait=lambda _: None)
+    while left:
+        list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), server, 1))
+
+
 VIEW = Format(_requests, _answered, seconds=60)  # the first hand to be solved again compiles kernels
 BOT = Format(lambda rng: _lines(rng, 0), _bot)
 DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
 SLUMBOT = Format(_said, _slumbot)
+GTOWIZARD = Format(_wizard_said, _wizard)
