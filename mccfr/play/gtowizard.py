@@ -53,7 +53,7 @@ class ScoredHand(NamedTuple):
     """A hand that is over, and its chips by the server's AIVAT."""
 
     hand: FinishedHand
-    aivat: float | None
+    aivat: float | None  # of a fold that the server has heard and not told, what it lost
 
 
 class LostError(TableError):
@@ -142,7 +142,14 @@ def _played(
             found = served.answer(hand.told)
         if isinstance(found, FinishedHand):
             return ScoredHand(found, hand.aivat)
-        hand = server.act(hand, found)
+        try:
+            hand = server.act(hand, found)
+        except LostError:
+            if found != "f":
+                raise
+            lost = served.folded(hand.told)  # left out, such hands would make the score too good
+            assert lost.won is not None
+            return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
 
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:

@@ -72,6 +72,15 @@ class ServedHand:
             raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where nobody is to act")
         return _said(game.state, self._player.choose())
 
+    def folded(self, told: ToldHand) -> FinishedHand:
+        """The hand that was told last as it ends by the player's fold, which a server has heard and not told."""
+        betting = told.betting + "f"
+        won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
+        assert won is not None
+        found = self.answer(told._replace(betting=betting, won=won * (1 - 2 * told.position)))
+        assert isinstance(found, FinishedHand)
+        return found
+
     def _won(self, told: ToldHand, holes: tuple[str, str], board: Sequence[str], game: Played) -> float:
         """Chips that position 0 has won: what the server says, which must be what cards and betting come to."""
         won, where = told.won, f"hand {self._number}"
