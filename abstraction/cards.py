@@ -22,8 +22,11 @@ _ALLOWED = f"a card is a rank of {RANKS} and a suit of {SUITS}, as in As or Td"
 
 
 def plain_text(text: str) -> str:
-    """Cards as they are read here: without blanks and commas, and tens as T; "10h, 9h" gives "Th9h"."""
-    return re.sub(r"[\s,]+", "", text).replace("10", "T")
+    """Cards as they are read here: without blanks and commas, tens as T, in any case; "10h, 9H" gives "Th9h"."""
+    plain = re.sub(r"[\s,]+", "", text).replace("10", "T")
+    if re.fullmatch(rf"([{RANKS}][{SUITS}])+", plain, re.IGNORECASE):
+        plain = "".join(letter.lower() if place % 2 else letter.upper() for place, letter in enumerate(plain))
+    return plain
 
 
 def parse_card(text: str) -> int:
@@ -36,7 +39,7 @@ def parse_card(text: str) -> int:
 def parse_cards(text: str) -> tuple[int, ...]:
     """Card numbers of a text such as "Qs7h2d", in its order; the empty text gives no cards.
 
-    Blanks and commas between cards mean nothing, and 10h is Th.
+    Blanks and commas between cards mean nothing, nor do capitals, and 10h is Th.
 
     Raises ValueError naming the text if its length is odd, a rank or suit is unknown, or a card occurs twice.
     """

@@ -22,7 +22,7 @@ test_cards = refusals(
     ("^'Ax' in 'QsAx' is not a card", parse_cards, "QsAx"),
     ("^'Th4' is not a list of cards: it has 3 characters", parse_cards, "10h4"),
     ("^'1h' in '1h4d' is not a card", parse_cards, "1h4d"),
-    ("^'qs' in 'qs' is not a card", parse_cards, "qs"),
+    ("^'qx' in 'qx' is not a card", parse_cards, "qx"),
     ("^'QsQhQs' holds the card Qs twice", parse_cards, "QsQhQs"),
     *(("is not a card", cards.parse_card, text) for text in ("", "A", "Asd", "sA", "As ")),
     *((r"two different cards of 0\.\.51", cards.combo_index, a, b) for a, b in ((3, 3), (-1, 4), (0, 52))),

@@ -15,7 +15,7 @@ def test_parse_cards_keeps_order_and_inverts_cards_text():
     assert cards.parse_cards("Qs7h2d") == (43, 22, 1)
     assert cards.cards_text((43, 22, 1)) == "Qs7h2d"
     assert cards.parse_cards("") == ()
-    assert cards.parse_cards("10h 9h, 2d") == cards.parse_cards("Th9h2d")
+    assert cards.parse_cards("10h 9h, 2d") == cards.parse_cards("tH9h2D") == cards.parse_cards("Th9h2d")
     assert cards.plain_text(" A 10s") == "ATs"
     deck = tuple(reversed(range(52)))
     assert cards.parse_cards(cards.cards_text(deck)) == deck
