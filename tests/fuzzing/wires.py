@@ -339,16 +339,21 @@ def _said(rng):
     return damaged(rng, data, (b"[", b"{", b"null", b'"token"', b"\n", b"b300", b"k/")) if rng.random() < 0.3 else data
 
 
-def _slumbot(data):
-    """Hands to the end of what the server says."""
-    left = data.split(b"\n")
+def _answering(left):
+    """Says the answers that are left, one after the other."""
 
     def post(where, _):
         if not left:
             raise ValueError("the server has hung up")
         return read_body(where, 200, left.pop(0))
 
-    session, number = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), post), 0
+    return post
+
+
+def _slumbot(data):
+    """Hands to the end of what the server says."""
+    left = data.split(b"\n")
+    session, number = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), _answering(left)), 0
     while left:
         session.play_hand(number)
         number += 1
@@ -395,12 +400,7 @@ def _wizard(data):
     """Hands to the end of what the server says."""
     left = data.split(b"\n")
 
-    def post(where, _):
-        if not left:
-            raise ValueError("the server has hung up")
-        return read_body(where, 200, left.pop(0))
-
-    server = WizardServer(post, wait=lambda _: None)
+    server = WizardServer(_answering(left), wait=lambda _: None)
     while left:
         list(play_wizard_hands([PROGRAMS["always-call"](_seated())], rules(), server, 1))
 
