@@ -16,11 +16,13 @@ from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
+from mccfr.solvers.public.terminals.balances import Balances, make_balances, no_balances
 from mccfr.solvers.public.terminals.values import RUN_OUTS
 from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees, street_members, street_trees
 
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
+_LEAST_ROOM = 1 << 18  # cells: a megabyte
 
 
 class PublicBoards(NamedTuple):
@@ -64,6 +66,7 @@ class PublicTree(NamedTuple):
     copies        boards that are walked, and for which others
     joint_weight  float           sum of reach·reach over disjoint hands: expected values are divided by it
     locks         rows that do not learn
+    balances      what hands win of each other over run-outs, on boards where that is counted: `with_balances`
     """
 
     trees: StreetTrees
@@ -75,6 +78,7 @@ class PublicTree(NamedTuple):
     copies: BoardCopies
     joint_weight: float
     locks: LockedRows
+    balances: Balances
 
     @property
     def streets(self) -> int:
@@ -114,7 +118,22 @@ def public_tree(game: Game, strategies: Strategies | None = None, *, merge: bool
         copies,
         joint_weight(cards),
         locks,
+        no_balances(int(start[-1])),
     )
+
+
+def with_balances(public: PublicTree, game: Game) -> PublicTree:
+    """The tree with what hands win of each other over run-outs counted, for many walks of it.
+
+    The numbers take an eighth as many cells as a table of the game's rows, or `_LEAST_ROOM`.
+    """
+    trees, cards = public.trees, game.cards.listed()
+    street_of = np.repeat(trees.street, np.diff(trees.first))
+    streets = np.unique(street_of[(trees.kind == AT_SHOWDOWN) & (street_of + 1 < public.streets)]).tolist()
+    if len(public.balances.cells) or not streets:
+        return public
+    room = max(_LEAST_ROOM, int(game.tree.row_slots @ game.buckets) // 8)
+    return public._replace(balances=make_balances(cards, public.ranges, public.boards.last, streets, room))
 
 
 def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows]:

@@ -419,7 +419,7 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
             count += 1
     span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
     reach, value = scratch.opponent.reach, scratch.value[FOLLOW]
-    value_run_outs(public.ranges, public.copies, span, count, reach, lanes, value)
+    value_run_outs(public, span, count, reach, lanes, value)
     _share(scratch.value, jobs.ending, count)
 
 

@@ -28,7 +28,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import NarrowRows
-from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.public_tree import PublicTree, public_tree, with_balances
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
 from mccfr.solvers.public.street_arrays import StreetScratch, Views, narrow_tables, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
@@ -86,7 +86,7 @@ class MemoryNeeded:
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
     by_rows = tree_by_rows(game) if variant.alternating else None
-    numbers, public = str(number_dtype(np.dtype(dtype))), by_rows or public_tree(game)
+    numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)
     specs = table_specs(game, variant, dtype)
     _check_narrow(game, dtype, in_place=by_rows is not None)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
@@ -184,7 +184,7 @@ class VectorCfr:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
         by_rows = tree_by_rows(game, public) if variant.alternating else None
-        self.public = public = by_rows or public or public_tree(game)
+        self.public = public = with_balances(by_rows or public or public_tree(game), game)
         specs = self._specs = table_specs(game, variant, dtype)
         self.in_place = by_rows is not None
         _check_narrow(game, dtype, in_place=self.in_place)

@@ -59,8 +59,9 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
     if not len(tasks):
         return np.zeros((0, 2), np.int64)
     member, below = tasks[:, 0], trees.below[tasks[:, 0]]
-    boards = np.diff(public.boards.below[int(public.boards.root[0])])
-    cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
+    root = int(public.boards.root[0])
+    run_out = 0 if public.balances.first[root] >= 0 else _RUN_OUT_MEMBERS * np.diff(public.boards.below[root])
+    cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], run_out)
     with_last = np.zeros(len(tasks), bool)
     with_last[1:] = (trees.kind[member[1:]] == AT_EXIT) & (member[1:] == member[:-1]) & (not rows_apart)
     first = np.flatnonzero(~with_last)

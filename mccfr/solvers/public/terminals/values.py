@@ -24,6 +24,7 @@ from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.noise import card_removal_share
 from mccfr.solvers.public.hand_lists import EVERYTHING, NOT_READ
 from mccfr.solvers.public.range_sums import Ranges
+from mccfr.solvers.public.terminals.balances import balance
 from mccfr.solvers.public.terminals.lane_code import (
     I64,
     LINE_BYTES,
@@ -382,49 +383,63 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
 
 
 @part_njit
-def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
+def _walk_run_outs(ranges, copies, span, used, lanes):
+    """`lanes.won` of a player's hands over the boards that may follow, of the ranges in `lanes.met` by column.
+
+    span  as of `value_run_outs`
+    """
+    player, street, board, first_board, stop_board = span
+    other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]
+    every, mine = ranges.every, ranges.first[player, board]
+    for entry in range(every.first[other, board], every.first[other, board + 1]):
+        for lane in range(width):
+            lanes.reach[every.hand[entry], lane] = lanes.met[every.column[entry], lane]
+    for hand in range(lanes.hand_value.shape[0]):
+        for lane in range(width):
+            lanes.hand_value[hand, lane] = as_element(lanes.won, 0.0)
+    for below in range(first_board, stop_board):
+        if dealt[below] == dealt[below + 1]:
+            continue  # another board's values are its own
+        _sum_range(ranges, other, below, every.ranked, used, lanes)
+        _win(ranges, player, below, every.ranked, used, lanes)
+        first, stop = every.first[player, below], every.first[player, below + 1]
+        for i in range(dealt[below], dealt[below + 1]):
+            renamed = copies.hand[copies.renaming[i]]
+            arrays = (every.column, every.hand, renamed, lanes.aim.limit)
+            _spread_lanes(lanes.hand_value, lanes.won, *arrays, first, stop)
+    for k in range(ranges.first[player, board + 1] - mine):
+        for lane in range(width):
+            lanes.won[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
+
+
+@part_njit
+def value_run_outs(public, span, jobs, reach, lanes, value):
     """As `value_jobs`, for showdowns of a street whose boards are dealt out, summed over the boards that may follow.
 
     span  (traverser, street, board, first and stop of the last-street boards below it)
     The jobs' members are lanes.jobs.ending[1], their factors lanes.jobs.chips[1].  Rake is the same on every board, and
     as many boards follow whatever two hands there are: it is taken once, of what is met on the board before them.
     """
-    player, street, board, first_board, stop_board = span
-    other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]
-    every, mine = ranges.every, ranges.first[player, board]
+    player, _, board, _, _ = span
+    ranges, other, width = public.ranges, 1 - player, lanes.aim.target.shape[0]
     other_count = ranges.first[other, board + 1] - ranges.first[other, board]
-    count = ranges.first[player, board + 1] - mine
-    source, aim = lanes.jobs.source, lanes.aim
+    count = ranges.first[player, board + 1] - ranges.first[player, board]
+    source, aim, known = lanes.jobs.source, lanes.aim, public.balances.first[board] >= 0
     for lane in range(width):
         source[jobs + lane] = source[max(jobs - 1, 0)]
     for start in range(0, jobs, width):
         used = np.int64(min(width, jobs - start))
-        load_ranges(lanes.met, reach, source[start:], other_count, used)
-        for entry in range(every.first[other, board], every.first[other, board + 1]):
-            for lane in range(width):
-                lanes.reach[every.hand[entry], lane] = lanes.met[every.column[entry], lane]
-        for hand in range(lanes.hand_value.shape[0]):
-            for lane in range(width):
-                lanes.hand_value[hand, lane] = as_element(value, 0.0)
-        for below in range(first_board, stop_board):
-            if dealt[below] == dealt[below + 1]:
-                continue  # another board's values are its own
-            _sum_range(ranges, other, below, every.ranked, used, lanes)
-            _win(ranges, player, below, every.ranked, used, lanes)
-            first, stop = every.first[player, below], every.first[player, below + 1]
-            for i in range(dealt[below], dealt[below + 1]):
-                renamed = copies.hand[copies.renaming[i]]
-                arrays = (every.column, every.hand, renamed, aim.limit)
-                _spread_lanes(lanes.hand_value, lanes.won, *arrays, first, stop)
-        for k in range(count):
-            for lane in range(width):
-                lanes.won[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
+        load_ranges(lanes.reach if known else lanes.met, reach, source[start:], other_count, used)
+        if known:
+            balance(ranges, public.balances, player, board, used, lanes)
+        else:
+            _walk_run_outs(ranges, public.copies, span, used, lanes)
         _aim(lanes, np.int64(1), start, used, value.shape[0] - 1)
         if _is_raked(lanes.jobs, start, used):
             load_ranges(lanes.reach, reach, source[start:], other_count, used)
             for lane in range(width):
                 lanes.reach[other_count, lane] = as_element(reach, 0.0)
-            _sum_range(ranges, other, board, every.place, used, lanes)
+            _sum_range(ranges, other, board, ranges.every.place, used, lanes)
             _meet(ranges, player, board, used, lanes)
             _take_rake(lanes, start, count)
         for lane in range(width):

@@ -1,0 +1,69 @@
+"""Run-outs counted once: values from matrices are those of walks over every board.
+
+Shows:
+
+* What hands win of each other over all run-outs, counted once, gives the values that walking every board gives, with
+  suits merged, rake and locked rows too (test_matrices_give_what_walks_give; planted: test_planted_errors)
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from strategies import random_strategy
+
+from mccfr.config.file import config_from
+from mccfr.config.spot import spot_document
+from mccfr.games.catalogue import build_game
+from mccfr.solvers.public.best_response import values
+from mccfr.solvers.public.merged_rows import tree_by_rows
+from mccfr.solvers.public.public_tree import with_balances
+
+SPOTS = {
+    "monotone flop": ("Kc7c2c", "AA,KQs,54s", "QQ,AKs:0.7,A5s,22", {}),
+    "two-tone turn": ("Kc7d2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22", {"rake": 0.05, "rake_cap": 4}),
+    "locked turn": ("Kc7d2s5h", "AA,KQs,54s", "QQ,AKs:0.7,87s,22", {"locks": {"c": "c 22,87s"}}),
+}
+
+
+@pytest.fixture(scope="module")
+def spot():
+    """By its name: the game, its public tree with matrices and without, and a strategy at random."""
+    made = {}
+
+    def find(name):
+        if name not in made:
+            board, oop, ip, more = SPOTS[name]
+            given = {"board": board, "ranges": {"oop": oop, "ip": ip}, "pot": 60, "effective_stack": 120}
+            game = build_game(config_from(spot_document(given | more, 0.01, 0), "test").game, Path())
+            walked = tree_by_rows(game)
+            made[name] = game, with_balances(walked, game), walked, random_strategy(game)
+        return made[name]
+
+    return find
+
+
+@pytest.mark.parametrize("name", SPOTS)
+def test_matrices_give_what_walks_give(spot, name):
+    game, counted, walked, strategy = spot(name)
+    assert (counted.balances.first >= 0).sum() == (1 if "turn" in name else 24)  # 23 turns are not alike
+    expected = values(game, strategy, public=walked)
+    np.testing.assert_allclose(values(game, strategy, public=counted), expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        lambda cells, sizes: cells[:sizes].__imul__(-1),  # the other player's
+        lambda cells, sizes: cells[sizes:].fill(1),  # hands that share a column are one
+        lambda cells, sizes: cells[:1].__iadd__(5),  # a board is counted five times
+    ],
+    ids=["sign", "sizes", "count"],
+)
+def test_planted_errors(spot, planted):
+    game, counted, walked, strategy = spot("monotone flop")
+    cells, columns = counted.balances.cells.copy(), np.diff(counted.ranges.first)[:, 0]
+    planted(cells[: columns.prod() + columns.sum()], columns.prod())
+    wrong = counted._replace(balances=counted.balances._replace(cells=cells))
+    expected = values(game, strategy, public=walked)
+    assert np.abs(values(game, strategy, public=wrong) - expected).max() > 1e-6
