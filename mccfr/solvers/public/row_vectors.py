@@ -204,6 +204,25 @@ def times_rows(typing_context, out, rows, reach, span):
 
 
 @intrinsic
+def weigh(typing_context, out, cells, weights, start, count):
+    """out[k] = weights[start+k] · cells[k]; out and cells are rows of scratch, the same one or not."""
+
+    def codegen(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "out cells weights")
+        code, first = vectors.code, arguments[3]
+
+        def body(k):
+            weight = vectors.load_table(builder.gep(code.data("weights"), [builder.add(first, k)]))
+            found = builder.fmul(weight, vectors.load(builder.gep(code.data("cells"), [k])))
+            code.store(found, builder.gep(code.data("out"), [k]))
+
+        vectors.each(arguments[4], body)
+        return context.get_dummy_value()
+
+    return types.void(out, cells, weights, types.int64, types.int64), codegen
+
+
+@intrinsic
 def add_rows(typing_context, values, sigma, span):
     """values[target] = sum of values[first+a], each times sigma[place+a] unless place is below 0; rows of scratch.
 

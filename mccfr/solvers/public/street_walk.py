@@ -30,7 +30,7 @@ from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
 from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
-from mccfr.solvers.public.row_vectors import add_rows, times_rows
+from mccfr.solvers.public.row_vectors import add_rows, times_rows, weigh
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
@@ -93,13 +93,6 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 
 
 @part_njit
-def _times(weights, first, count, cells, out):
-    """out[k] = weights[first + k] · cells[k]."""
-    for k in range(count):
-        out[k] = weights[first + k] * cells[k]
-
-
-@part_njit
 def _take_rows(ranges, player, board, table, rows, out, place):
     """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
     first = ranges.first[player, board]
@@ -158,7 +151,7 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
         counted = _counted(public, traversal.player, board, rows, scratch, at)
         if public.row_weight.shape[1] > 0:
             spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
-            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, counted, spare)
+            weigh(spare, counted, public.row_weight[0], ranges.first[traversal.player, board], rows.count)
             counted = spare
         strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
         add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
@@ -183,10 +176,8 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
         if public.row_weight.shape[1] > 0:  # nobody asks for the actions' values any more
             weights, weighed = public.row_weight[1], values[values.shape[0] - 1]
             for a in range(rows.actions):
-                value = values[child + a]
-                for k in range(rows.count):
-                    value[k] *= weights[first + k]
-            _times(weights, first, rows.count, total, weighed)
+                weigh(values[child + a], values[child + a], weights, first, rows.count)
+            weigh(weighed, total, weights, first, rows.count)
             total = weighed
         counted, work = (values, child), NarrowWork(scratch.wide, traversal.iteration)
         add_regrets(step, tables, views.narrow, street, rows, counted, total, work)
