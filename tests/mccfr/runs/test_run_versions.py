@@ -11,7 +11,6 @@ from sessions import go
 from mccfr.config.file import config_from, load_config
 from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
-from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import MANIFEST, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
@@ -64,14 +63,6 @@ def test_a_run_of_version_1_goes_on_by_solve_under_its_new_name_only(old):
     assert_tables(open_run(old), "lcfr+quadratic", 20)
     with pytest.raises(ValueError, match=r"solver\.variant = 'lcfr\+quadratic' there and 'lcfr\+' here"):
         start_run(new_config("lcfr+"), Path(), old, Terms(Silent()))
-
-
-def test_a_new_run_by_the_old_name_is_the_papers(tmp_path):
-    run, game = start_run(new_config("lcfr+"), Path(), tmp_path / "new", Terms(Silent()))
-    train(run, game, Silent())
-    assert open_run(tmp_path / "new").config.solver.variant == "lcfr+"
-    check_same_run(open_run(tmp_path / "new"), new_config("lcfr+", 99), Path())
-    assert_tables(run, "lcfr+", 20)
 
 
 VERSION_3 = {
