@@ -47,7 +47,7 @@ class Trainer:
 
     kernels is a module with the kernel, for example a mutant of one of `PRODUCTION`; planted is the error that a mutant
     of `planted.py` makes; general chooses the kernels over general records; deals is the number that outcome sampling
-    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`; summed_streets has strategy sums.
+    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`.
     `tables` holds a view [bucket, slot] of each table by name; `inner` is what goes on in a run.
     """
 
@@ -67,12 +67,11 @@ class Trainer:
         planted: int = 0,
         deals: int | None = None,
         sweep: ModuleType = sweeps,
-        summed_streets: int | None = None,
     ) -> None:
         self.options = {name: value for name, value in locals().items() if name not in ("self", "game")}
         self.game, self.schedule, self.batch = game, schedule or Schedule(), batch
         dtypes = {"regret_dtype": regret_dtype, "sum_dtype": "float32" if sum_dtype == "auto" else sum_dtype}
-        self.tables = private_tables(make_layout(game, **dtypes, summed_streets=summed_streets))
+        self.tables = private_tables(make_layout(game, **dtypes))
         table = {"algorithm": f"{algorithm}-sampling", "seed": seed, "discount": "none", "epsilon": epsilon}
         config = config_from({"game": {"name": "kuhn"}, "solver": table}, "the harness")
         self.inner = algorithm_of(config).solver(game, self.tables)

@@ -1,7 +1,12 @@
 """Runs of small games in this process: made from a document, trained for a session, and compared to the last bit."""
 
+import random
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -89,6 +94,22 @@ def assert_same(one: Run, other: Run) -> None:
     """As `assert_same_tables`, random words included."""
     assert content(one)[1] == content(other)[1]
     assert_same_tables(one, other)
+
+
+def kill_often(run: Run, times: int, seconds: float) -> None:
+    """So many sessions of a run by one and by two workers, each killed a while after its first checkpoint."""
+    moments = random.Random(4)
+    for kill in range(times):
+        saved, command = newest(run), ["-m", "mccfr", "resume", str(run.directory), "--workers", str(1 + kill % 2)]
+        process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(partial(_has_gone_on, run, saved, process), 300)
+        time.sleep(moments.uniform(0, seconds))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+
+
+def _has_gone_on(run: Run, saved: int, process: subprocess.Popen) -> bool:
+    return process.poll() is not None or newest(run) > saved
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:

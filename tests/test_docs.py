@@ -1,10 +1,20 @@
-"""Documents name only what is there: tests, files and headings."""
+"""Documents name only what is there: tests, files, headings, keys; pages that are made are what they are made from."""
 
 import re
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from places import ROOT
+
+from abstraction import recipe
+from mccfr.cli import cli, click
+from mccfr.config import games, solvers, tables
+
+sys.path.append(str(ROOT / "tools"))
+import commands_page
+import evidence_page
 
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOW = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "measured"]
@@ -48,3 +58,66 @@ def test_modules_that_are_named_exist(page):
     for name in re.findall(r"`((?:mccfr|abstraction|storage|tests|tools|runs)/[\w/.\-]+)`", page.read_text()):
         made_up = re.search(r"[A-Z]{2}", name)  # NAME stands for any
         assert made_up or (ROOT / name).exists() or (ROOT / "tests" / name).exists(), (page.name, name)
+
+
+# --- pages that are made ---
+
+
+@pytest.mark.parametrize("made", [commands_page, evidence_page])
+def test_a_page_is_what_it_is_made_from(made):
+    """If not: `python tools/commands_page.py` or `python tools/evidence_page.py` writes it anew."""
+    assert made.PAGE.read_text(encoding="utf-8") == made.page()
+
+
+def test_every_command_and_every_option_is_on_it():
+    text = commands_page.PAGE.read_text(encoding="utf-8")
+    every = list(commands_page.commands(cli, click.Context(cli, info_name="mccfr")))
+    assert len(every) > 25
+    for command, context in every:
+        assert f"### {context.command_path}" in text
+        told = text.partition(f"### {context.command_path}")[2].partition("\n###")[0]
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert f"`{option.opts[0]}" in told, (context.command_path, option.opts)
+
+
+def test_every_claim_of_a_test_has_its_tests():
+    names = {path.stem for path in evidence_page.TESTS.rglob("test_*.py")}
+    for path in evidence_page.TESTS.rglob("test_*.py"):
+        names |= set(re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE))
+    found = [(file, claim) for file, claims in evidence_page.every().items() for claim in claims]
+    assert len(found) > 130
+    assert [(file, claim.says) for file, claim in found if not claim.tests or set(claim.tests) - names] == []
+    assert sum(claim.planted for _, claim in found) > 20
+
+
+# --- the page of keys ---
+
+
+TEXT = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+NOT_WRITTEN = {"named"}
+"""Of objects from outside: no key of a file."""
+
+
+def keys() -> set[str]:
+    """Every key of every table but of those that only runs of former versions have."""
+    found = set()
+    for module in (games, solvers, tables, recipe):
+        for struct in vars(module).values():
+            if isinstance(struct, type) and issubclass(struct, msgspec.Struct) and not getattr(struct, "former", None):
+                found |= {field.encode_name for field in msgspec.structs.fields(struct)}
+    return found - NOT_WRITTEN
+
+
+def test_every_key_is_on_the_page():
+    shown = set(re.findall(r"`\[*[\w.]*?\.?(\w+)[`\]]", TEXT))
+    assert len(keys()) > 100
+    assert sorted(keys() - shown) == []
+
+
+def test_every_key_of_the_page_is_one():
+    first_cells = re.findall(r"^\| (`.*?) \|", TEXT, re.MULTILINE)
+    shown = {key for cell in first_cells for key in re.findall(r"`(\w+)`", cell)}
+    sizes = {"300", "allin"}  # of a menu's table of sizes
+    assert len(shown) > 100
+    assert sorted(shown - keys() - sizes - {"algorithm", "name", "3x", "3e", "e"}) == []

@@ -2,7 +2,7 @@
 
     python tools/commands_page.py
 
-`tests/test_commands_page.py` sees to it that the page is what this makes.
+`tests/test_docs.py` sees to it that the page is what this makes.
 """
 
 import sys

@@ -4,7 +4,7 @@
 
 A claim is `* what is true (test_a, test_b; planted: test_c)`; names are those of tests or of files of
 tests, wherever these lie.
-`tests/test_evidence_page.py` sees to it that they exist and that the page is what this makes.
+`tests/test_docs.py` sees to it that they exist and that the page is what this makes.
 """
 
 import ast

@@ -64,10 +64,6 @@ def changed(document, path, value):
     return copy
 
 
-def keys(kind):
-    return [field.encode_name for field in msgspec.structs.fields(kind)]
-
-
 def is_scalar(kind):
     """Whether a key of this type takes one number or text, and every list is refused for being one."""
     if get_origin(kind) in (Union, UnionType):
@@ -91,11 +87,9 @@ def game_document(name):
 def cases(name):
     """(path, document) of everything that may be wrong around the game of a name."""
     kinds = {("game",): GAMES[name]}
-    if "menu" in keys(GAMES[name]):
+    if name == "holdem":  # whose menus other games have
         kinds |= {("game", "menu"): Menu, ("game", "menu", "river"): StreetMenu}
-        kinds |= {("game", "menu", "river", "button"): PlayerMenu}
-    if name == "holdem":
-        kinds |= {("abstraction",): AbstractionConfig}
+        kinds |= {("game", "menu", "river", "button"): PlayerMenu, ("abstraction",): AbstractionConfig}
     if name == "kuhn":
         tables = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
         for table in ("tables", "run", "evaluation", "export"):
@@ -106,7 +100,9 @@ def cases(name):
             yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
         for algorithm, options in OPTIONS.items():
-            discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
+            discounting = (
+                {"discount": "dcfr"} if "discount" in options.__struct_fields__ else {}
+            )  # else its powers are not read
             document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
                 yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)

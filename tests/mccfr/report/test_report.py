@@ -1,4 +1,11 @@
-"""Reports: one file without references, whose numbers are those of queries."""
+"""Reports: one file without references, whose numbers are those of queries.
+
+Shows:
+
+* Averages of a run differ by street and depth as a loop over infosets says; experiments compare variants seed by seed
+  (test_distances_are_means_by_weight_of_each_street_and_depth,
+  test_pairs_are_ratios_to_the_first_variant_seed_by_seed)
+"""
 
 import json
 import re
@@ -14,13 +21,14 @@ from strategies import partly_reached_strategy
 from abstraction.cards import combo_table
 from mccfr.cards.grid import make_grid
 from mccfr.config.file import config_from
-from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
+from mccfr.config.games import HoldemGame, HoldemSubgame, LeducGame, MatrixGame, Menu, PokerGame
 from mccfr.config.tables import AbstractionConfig
 from mccfr.evaluation.curve import curve_svg
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
+from mccfr.report.averages import disagreements
 from mccfr.report.boards import shown_cards
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
@@ -30,6 +38,7 @@ from mccfr.runs.results.averages import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import train
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "polyline"}
 
@@ -306,3 +315,37 @@ def test_of_networks_that_no_table_holds_all_but_their_strategy_is_shown(tmp_pat
     with pytest.raises(ValueError, match="no board can be shown: leave out --board"):
         write_report(run.directory, tmp_path / "other.html", boards=["Ks"])
     assert not (tmp_path / "other.html").exists()
+
+
+# --- How far averages are apart, by street and depth, against a loop over infosets ---
+
+
+def test_distances_are_means_by_weight_of_each_street_and_depth():
+    game = build_game(LeducGame(merge_suits=True), None, None)
+    tree, random, even = game.tree, np.random.default_rng(0), uniform_strategy(game)
+    weights = tuple(random.uniform(size=weight.shape) for weight in even.weight)
+    moved = []
+    for block, table in enumerate(even.probability):
+        changed = np.array(table)
+        for node in tree.decisions[tree.arrays.block[tree.decisions] == block].tolist():
+            slot = int(tree.arrays.slot[node])
+            step = random.uniform(0, 0.3, len(changed))
+            changed[:, slot] += step
+            changed[:, slot + 1] -= step
+        moved.append(changed)
+    found = disagreements(game, [(Strategy(even.probability, weights), Strategy(tuple(moved), even.weight))])
+
+    def where(node):
+        return int(tree.arrays.block[node]) // 2, len(tree.path(node)) - 1
+
+    assert [(row.street, row.depth) for row in found] == sorted({where(node) for node in tree.decisions.tolist()})
+    for row in found:
+        gaps, mass, count = 0.0, 0.0, 0
+        for node in tree.decisions.tolist():
+            if where(node) == (row.street, row.depth):
+                block, slot = int(tree.arrays.block[node]), int(tree.arrays.slot[node])
+                for bucket, weight in enumerate(weights[block][:, tree.arrays.row[node]]):
+                    gaps += weight * abs(moved[block][bucket, slot] - even.probability[block][bucket, slot])
+                    mass, count = mass + weight, count + 1
+        assert row.mean == pytest.approx(gaps / mass, rel=1e-12)
+        assert row.infosets == count

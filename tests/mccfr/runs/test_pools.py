@@ -14,7 +14,6 @@ import pytest
 import sessions
 from sessions import EXTERNAL, NO_EVALUATION, assert_same, go
 
-from mccfr.config.file import config_from
 from mccfr.runs.directory.run import CONFIG, JOURNAL, open_run
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.reporter import Silent
@@ -71,9 +70,3 @@ def test_a_run_that_says_what_its_workers_were_goes_on_with_the_same_bits(tmp_pa
     file.write_text(file.read_text().replace("[run]\n", f'[run]\npool = "{pool}"\n'))
     go(open_run(parts.directory), iterations=2_000)
     assert_same(whole, parts)
-
-
-@pytest.mark.parametrize("pool", ["threads", "processes"])
-def test_the_key_says_nothing_any_more(pool):
-    document = {"game": {"name": "kuhn"}}
-    assert config_from({**document, "run": {"pool": pool}}, "test") == config_from(document, "test")

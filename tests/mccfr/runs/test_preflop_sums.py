@@ -1,4 +1,4 @@
-"""Strategy sums on the first street only: the same is learnt; old runs of them are read, by their snapshots."""
+"""Strategy sums on the first street only: old runs of them are read, by their snapshots."""
 
 import shutil
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from archives import unpack
 from commands import call
-from harness import LEDUC, Trainer, same_tables
+from harness import LEDUC
 from places import ROOT
 
 from abstraction.boards import canonical_boards, used_slots
@@ -18,33 +18,11 @@ from mccfr.config.file import config_from
 from mccfr.config.games import PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
-from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results import averages, snapshot_mean
 from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.solvers.solver import former_problem
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableSet, make_layout, private_tables, table_name
+from mccfr.tables.layout import make_layout, private_tables, table_name
 from mccfr.tables.strategy import Strategy
-
-TOY = poker(PokerGame(antes=(1, 1), stack=5))
-DCFR = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
-
-
-@pytest.mark.parametrize("sum_dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", ["linear", "dcfr"])
-@pytest.mark.parametrize("game", [LEDUC, TOY], ids=["Leduc", "toy"])
-@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
-@pytest.mark.parametrize("algorithm", ["external", "outcome"])
-def test_what_is_learnt_is_the_same_to_the_last_bit(algorithm, general, game, kind, sum_dtype):
-    options = {"schedule": Schedule(kind, 5_000), "general": general, "seed": 1, "sum_dtype": sum_dtype}
-    full = Trainer(game, algorithm, **options).train(nodes=60_000)
-    first = Trainer(game, algorithm, summed_streets=1, **options).train(nodes=60_000)
-    left_out = {name for name in full.tables if name.startswith("strategy_sum") and "/street0/" not in name}
-    assert full.tables.keys() - first.tables.keys() == left_out and left_out
-    full.tables = TableSet({name: table for name, table in full.tables.items() if name not in left_out})
-    assert same_tables(full, first)
-    assert all(table.any() for table in first.tables.values())
-
 
 # The mean of current strategies --------------------------------------------------------------------------------------
 
@@ -194,26 +172,12 @@ def test_recall_in_holdem_sees_every_way_of_dealing():
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 CHIPS = 0.3814925081387218
-"""Exploitability that mccfr 0.1.0 found of the run: three snapshots, and the newest checkpoint."""
+"""Of the run, with three snapshots and the newest checkpoint (`test_former.py`)."""
 
 
 @pytest.fixture
 def preflop(tmp_path):
     return unpack("preflop", tmp_path)
-
-
-def test_a_run_is_read_and_does_not_go_on(preflop, tmp_path, capsys):
-    run = preflop / "run"
-    assert problems_of(run) == []
-    assert evaluate_target(run, "exact")["exploitability_chips"] == pytest.approx(CHIPS, rel=1e-9)
-    assert call(capsys, "status", run)[0] == 0
-    assert call(capsys, "export", run, tmp_path / "policy")[0] == 0
-    for policy in (tmp_path / "policy", preflop / "policy"):
-        assert evaluate_target(policy, "exact")["exploitability_chips"] == pytest.approx(CHIPS, rel=0.001)
-    for verb in (("resume", run, "--nodes", 300_000), ("solve", run / "config.toml", "--run", tmp_path / "new")):
-        status, _, said = call(capsys, *verb)  # a line each of what is ignored comes first
-        assert status == 2 and "in whose place all streets have sums now, was last trained by mccfr 0.1.0" in said
-    assert not (tmp_path / "new").exists()
 
 
 def test_a_snapshot_that_is_gone_is_named(preflop, capsys):

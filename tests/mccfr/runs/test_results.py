@@ -8,6 +8,7 @@ Shows:
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,13 +16,17 @@ from commands import call, refusal
 from refusals import refused
 from sessions import OUTCOME, go, make, trained
 
+from mccfr.evaluation import exact
+from mccfr.evaluation.methods import measure, method_named
 from mccfr.policy import Policy, verify_policy
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.evaluator import Evaluator
 from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.results.targets import Reference
-from mccfr.tables.strategy import average_strategy
+from mccfr.tables.strategy import average_strategy, uniform_strategy
 
 
 def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
@@ -32,8 +37,8 @@ def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
     assert verify_policy(newest.path) == []
     assert newest.meta["provenance"]["checkpoint"] == 2 and newest.meta["provenance"]["iterations"] == 1500
     strategy = average_strategy(game, read_tables(find_checkpoint(run, 2), "strategy_sum"))
-    for stored, exact in zip(newest.strategy().probability, strategy.probability, strict=True):
-        np.testing.assert_allclose(stored, exact, atol=2e-5)
+    for stored, saved in zip(newest.strategy().probability, strategy.probability, strict=True):
+        np.testing.assert_allclose(stored, saved, atol=2e-5)
     first = Policy.open(
         export_run(run, game, tmp_path / "p", ExportOptions(quantise="uint8", number=1))
     )  # replaces the other
@@ -130,3 +135,34 @@ def test_what_would_be_passed_over_is_refused(leduc_runs, target, options, words
 def test_an_opponent_in_a_run_for_a_checkpoint_of_a_policy_is_refused(leduc_runs):
     with pytest.raises(ValueError, match="leave --checkpoint out"):
         evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
+
+
+# --- What a run keeps from one evaluation to the next ---
+
+
+def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
+    run = make(tmp_path / "run", game="kuhn")
+    game, made = run.build_game(), []
+
+    def counted(prepared, whole=exact.public_tree):
+        made.append(prepared)
+        return whole(prepared)
+
+    monkeypatch.setattr(exact, "public_tree", counted)
+    evaluator, strategy = Evaluator(run, game), uniform_strategy(game)
+    assert made == []  # a run that never evaluates prepares nothing
+    records = [record for _ in range(3) for record in evaluator.evaluate(strategy)]
+    assert made == [game]
+    alone = measure("exact", Profile(game, strategy))
+    for record in records:
+        assert {**record, "seconds": 0} == {**alone, "seconds": 0}
+
+
+def test_nothing_is_kept_that_depends_on_strategies_or_takes_much_memory(tmp_path):
+    method = method_named("exact")
+    assert method.prepared(make(tmp_path / "kuhn", game="kuhn").build_game()) is not None
+    assert method.prepared(make(tmp_path / "leduc").build_game()) is None
+    listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, can_list=True, listing_bytes=1))
+    assert method.prepared(listed) is None
+    without_cards = SimpleNamespace(cards=SimpleNamespace(dealt=False, listing_bytes=0))
+    assert method.prepared(without_cards) is None

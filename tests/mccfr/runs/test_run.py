@@ -120,13 +120,6 @@ def test_a_run_of_format_version_1_goes_on_with_its_wide_sums(tmp_path, algorith
     assert sha256(cells).hexdigest() == expected[algorithm]
 
 
-def test_a_worker_process_does_what_the_run_does_in_process(tmp_path):
-    inline = trained(make(tmp_path / "inline"), iterations=5_000)
-    process = trained(make(tmp_path / "process", workers=1), nodes=50_000)
-    go(process, workers=0, iterations=5_000)
-    assert_same(inline, process)
-
-
 def test_planted_error_position_inside_a_period_not_saved(tmp_path, monkeypatch):
     """A session that begins its period anew weights the rest of it wrongly: tables differ."""
     whole, parts = make(tmp_path / "whole"), make(tmp_path / "parts")
@@ -202,12 +195,6 @@ def test_two_workers_solve_leduc(tmp_path):
 
 def test_plain_readers_see_what_two_workers_wrote(two_workers):
     assert_plain(*two_workers)
-
-
-def test_plain_readers_see_what_a_worker_wrote_to_hdf5(tmp_path):
-    run = make(tmp_path / "run", workers=1, tables={"format": "hdf5"}, evaluation={"at_end": True})
-    reader = Reader(run)
-    assert_plain(run, go(run, reader, nodes=300_000), reader.live)
 
 
 def assert_plain(run, outcome, live):

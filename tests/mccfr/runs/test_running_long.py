@@ -93,7 +93,7 @@ def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
 
 
 def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
-    run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=10_000_000)
+    run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=3_000_000)
     made, held = counted_additions(run), held_in_sums(run)
     assert -1e-7 < 1 - held / made < 0.02
     lost = run.read(TRENDS)[-1]["lost_updates"]

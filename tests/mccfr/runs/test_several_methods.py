@@ -6,7 +6,8 @@ import re
 import pytest
 from click.testing import CliRunner
 from commands import call
-from refusals import refused
+from places import ROOT
+from refusals import refusals, refused
 from sessions import make, trained
 
 from mccfr.cli import cli
@@ -22,6 +23,7 @@ from mccfr.runs.directory.status import run_status
 from mccfr.runs.results.averages import checkpoint_average
 from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
 from mccfr.runs.results.evaluator import check_evaluation
+from mccfr.solvers.configured import configured_game
 
 POINTS = {
     "methods": ["head-to-head", "sampled-br", "lbr", "exact"],
@@ -151,36 +153,36 @@ def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
     assert record["boards"] == 6, "as many as there are"
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ({"methods": ["exact", "magic"]}, r"evaluation.methods = .* must be some of 'auto', 'exact'"),
-        ({"methods": ["exact"], "method": "head-to-head"}, "with evaluation.method left out"),
-        ({"budget_seconds": 0}, "evaluation.budget_seconds = 0"),
-        ({"boards": 1}, "evaluation.boards = 1 is not allowed"),
-    ],
+test_bad_tables_are_one_sentence = refusals(
+    *(
+        (words, config_from, {"game": {"name": "leduc"}, "evaluation": table}, "here")
+        for words, table in (
+            (r"evaluation.methods = .* must be some of 'auto', 'exact'", {"methods": ["exact", "magic"]}),
+            ("with evaluation.method left out", {"methods": ["exact"], "method": "head-to-head"}),
+            ("evaluation.budget_seconds = 0", {"budget_seconds": 0}),
+            ("evaluation.boards = 1 is not allowed", {"boards": 1}),
+        )
+    )
 )
-def test_bad_tables_are_one_sentence(table, message):
-    refused(message, config_from, {"game": {"name": "leduc"}, "evaluation": table}, "here")
 
 
-def test_a_setting_that_is_none_is_refused_before_training(tmp_path):
-    run = make(tmp_path / "run", evaluation=POINTS | {"setting": "5"})
-    refused("setting = '5' is not allowed", check_evaluation, run.config.evaluation, run.build_game())
+def checked(points):
+    config = config_from({"game": {"name": "leduc"}, "evaluation": points}, "here")
+    check_evaluation(config.evaluation, configured_game(config, ROOT))
 
 
-def test_a_street_that_the_game_has_not_is_refused_before_training(tmp_path):
-    run = make(tmp_path / "run", evaluation=POINTS | {"from": "river"})
-    refused("leduc has no street 'river': it has 0, 1", check_evaluation, run.config.evaluation, run.build_game())
+FEW = {"methods": ["head-to-head", "sampled-br"], "boards": 4}
+"""Leduc has six: from the first street on two of them would do for no interval, and all of them always do."""
+
+test_before_training = refusals(
+    ("setting = '5' is not allowed", checked, POINTS | {"setting": "5"}),
+    ("leduc has no street 'river': it has 0, 1", checked, POINTS | {"from": "river"}),
+    (r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval", checked, FEW),
+    (r"evaluation\.boards = 4: sampled-br needs at least 5", checked, FEW | {"from": "1"}),
+)
 
 
-@pytest.mark.parametrize("street", [None, "1"])
-def test_too_few_boards_are_refused_before_training(tmp_path, street):
-    """Leduc has six: from the first street on two of them would do for no interval, and all of them always do."""
-    few = {"methods": ["head-to-head", "sampled-br"], "boards": 4} | ({"from": street} if street else {})
-    run = make(tmp_path / "few", evaluation=few)
-    with pytest.raises(ValueError, match=r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval"):
-        check_evaluation(run.config.evaluation, run.build_game())
-    for enough in ({"boards": 5}, {"boards": 4, "methods": ["head-to-head"]}, {"boards": 6}):
-        run = make(tmp_path / f"enough-{enough}", evaluation=few | enough)
-        check_evaluation(run.config.evaluation, run.build_game())
+@pytest.mark.parametrize("street", [{}, {"from": "1"}])
+def test_as_many_boards_as_an_interval_needs_are_enough(street):
+    for enough in ({"boards": 5}, {"methods": ["head-to-head"]}, {"boards": 6}):
+        checked(FEW | street | enough)

@@ -16,12 +16,16 @@ import numpy as np
 import pytest
 from commands import call, refusal
 from places import RUNS
+from refusals import refused
 from sessions import go, make
 
 from abstraction import build
+from mccfr.config.file import config_from
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.session.plan import make_plan
+from mccfr.runs.session.pools import training_problem
 from storage import space
 
 SOLVERS = {
@@ -199,3 +203,24 @@ def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path)
     (left / "run.lock").write_text("1\n")
     run = make(tmp_path / "run")
     assert not left.exists() and not run.path("inputs").exists()
+
+
+# --- What neither an algorithm nor a pool can train ---
+
+
+RESIDENT = {"resident": "1MB"}
+REFUSED = [
+    ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
+    ("run.blocks = 2", "unless tables.resident is set", {"run": {"strata": 4, "blocks": 2}}),
+    ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
+    ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
+    ("run.strata = 1", "at least 2 with tables.resident", {"run": {"strata": 1}, "tables": RESIDENT}),
+]
+
+
+@pytest.mark.parametrize(("given", "allowed", "document"), REFUSED)
+def test_what_cannot_be_trained_is_read_and_refused_in_a_sentence(given, allowed, document, tmp_path):
+    config = config_from({"game": {"name": "leduc"}, **document}, "test")
+    found = training_problem(config)
+    assert found.startswith(f"{given} is not allowed: it must be ") and allowed in found
+    refused("is not allowed", make_plan, config, tmp_path)

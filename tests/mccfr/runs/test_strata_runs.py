@@ -7,12 +7,7 @@ Shows:
 """
 
 import os
-import random
 import signal
-import subprocess
-import sys
-import time
-from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 
@@ -21,7 +16,7 @@ import pytest
 from commands import call
 from machines import SOLVER, stratified_run
 from refusals import refused
-from sessions import assert_same, content, go, make, new_run, newest, trained, wait_for
+from sessions import assert_same, content, go, kill_often, make, new_run, trained
 from stratified import LEDUC_12, long_game
 
 from mccfr.runs.directory.identity import check_same_run
@@ -94,18 +89,6 @@ def test_one_digest_after_twenty_kills_at_random_moments(tmp_path, slot_abstract
     document["run"] |= {"nodes": 10 * nodes, "checkpoint_nodes": nodes // 5}
     whole, run = new_run(tmp_path / "whole", document), new_run(tmp_path / "killed", document)
     go(whole, checkpoint_nodes=None)
-    moments = random.Random(4)
-    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), "--workers"]
-    for kill in range(20):
-        saved = newest(run)
-        process = subprocess.Popen([*command, str(1 + kill % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(partial(has_gone_on, run, saved, process), 300)
-        time.sleep(moments.uniform(0, 0.15))
-        process.kill()
-        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+    kill_often(run, 20, 0.15)
     go(run, workers=2)
     assert_same(run, whole)
-
-
-def has_gone_on(run, saved, process):
-    return process.poll() is not None or newest(run) > saved

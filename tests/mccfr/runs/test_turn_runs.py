@@ -16,18 +16,14 @@ import errno
 import json
 import shutil
 import signal
-import subprocess
-import sys
-import time
 from functools import partial
 
 import msgspec
-import numpy as np
 import pytest
 from commands import call
 from manifests import flip
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, newest, wait_for
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, kill_often, make, newest
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
@@ -285,14 +281,6 @@ def test_one_digest_after_five_kills_at_random_moments_of_moving(tmp_path, game)
     whole = make_run(tmp_path / "whole", tables={"resident": "2GB"})
     run = make_run(tmp_path / "killed", tables={"resident": resident}, checkpoint_nodes=200_000)
     go(whole)
-    random = np.random.default_rng(7)
-    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), "--workers"]
-    for kill in range(5):
-        saved = newest(run)
-        process = subprocess.Popen([*command, str(1 + kill % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: process.poll() is not None or newest(run) > saved, 300)  # noqa: B023
-        time.sleep(random.uniform(0, 1))
-        process.kill()
-        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+    kill_often(run, 5, 1.0)
     go(run, workers=2)
     assert_same(run, whole)

@@ -92,26 +92,6 @@ def test_updates_equal_the_formulas(name, dtype):
         assert np.array_equal(table[outside], before[outside])
 
 
-def test_predictive_is_the_papers_algorithm():
-    """Farina, Kroer & Sandholm 2021: θ = [z + m - <m, x>]₊ plays, z = [z + u - <u, x>]₊, the last utilities as m."""
-    made, actions = variant("pcfr+"), 4
-    tables = Tables(*(np.zeros((actions, 1)) for _ in range(3)))
-    rows, sigma = Rows(0, actions, 0, 1), np.zeros((actions, 1))
-    z, x, prediction = np.zeros(actions), np.full(actions, 0.25), np.zeros(actions)
-    generator, seen = np.random.default_rng(3), set()
-    for t in range(1, 40):
-        theta = np.maximum(z + prediction - prediction @ x, 0)
-        x = theta / theta.sum() if theta.sum() > 0 else np.full(actions, 0.25)
-        current_strategy(made.step(t), tables, rows, sigma, 0)
-        np.testing.assert_allclose(sigma[:, 0], x, atol=1e-14)
-        utility = generator.normal(size=actions) + np.array([0.5, 0, 0, 0])
-        z, prediction = np.maximum(z + utility - utility @ x, 0), utility
-        update_regrets(made.step(t), tables, rows, utility[:, None].copy(), 0, np.array([utility @ x]))
-        np.testing.assert_allclose(tables.regret[:, 0], z, atol=1e-14)
-        seen.add(tuple(x > 0))
-    assert len(seen) > 3
-
-
 def test_presets_are_those_of_the_papers():
     parts = {
         name: (v.regret_minimiser, v.optimistic, v.alpha, v.beta, v.averaging_power, v.updates)

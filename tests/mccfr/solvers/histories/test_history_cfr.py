@@ -3,7 +3,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import naive
 import numpy as np
 import pytest
 from expansion import original_strategy
@@ -13,7 +12,9 @@ from same import assert_same_arrays
 from mccfr.config.file import config_from
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.config.solvers import FullWidthConfig
-from mccfr.gallery.cfr import Cfr
+from mccfr.gallery.cfr import Cfr, strategy, update
+from mccfr.gallery.cfr_br import CfrBestResponse
+from mccfr.gallery.ground import below
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
@@ -24,7 +25,7 @@ from mccfr.solvers.histories.history_cfr import BEST_RESPONSES, HistoryCfr
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import private_tables, table_name
-from mccfr.trees.compiled import CHANCE, TERMINAL
+from mccfr.trees.compiled import TERMINAL
 
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
 GAMES = {
@@ -53,166 +54,120 @@ def exploitability(game, strategy):
     return sum(best_response_value(game, strategy, player) for player in range(2)) / 2
 
 
-class Twin:
-    """CFR with best responses, history by history, from the definitions; regrets and sums by (player, row)."""
+class Twin(CfrBestResponse):
+    """CFR with best responses, history by history: of one player, or at infosets that their player does not reach."""
 
-    def __init__(self, game, made, best_response):
-        self.arrays, self.tree, self.made, self.t = game.tree.arrays, game.tree, made, 0
-        self.best_response = best_response
-        self.nodes = {}
-        for node in game.tree.decisions.tolist():
-            self.nodes.setdefault((int(self.arrays.player[node]), int(self.arrays.row[node])), []).append(node)
-        empty = {infoset: np.zeros(self.arrays.count[nodes[0]]) for infoset, nodes in self.nodes.items()}
-        self.regret, self.predicted, self.sums = (
-            {infoset: zeros.copy() for infoset, zeros in empty.items()} for _ in range(3)
-        )
+    best_response, reached = "none", 0
 
-    def strategy(self):
-        basis = self.predicted if self.made.optimistic else self.regret
-        choose = naive.normal_hedge if self.made.regret_minimiser == "normal-hedge" else naive.regret_matching
-        return {
-            infoset: choose(row[None])[0] if row.max() > 0 else np.full(len(row), 1 / len(row))
-            for infoset, row in basis.items()
-        }
-
-    def infoset(self, node):
-        return int(self.arrays.player[node]), int(self.arrays.row[node])
-
-    def reach(self, sigma):
-        """[2, N] each player's own reach, and [N] that of chance."""
-        own, chance = np.ones((2, len(self.arrays.kind))), np.ones(len(self.arrays.kind))
-        for node in range(len(self.arrays.kind)):
-            for a, child in enumerate(self.tree.children(node)):
-                own[:, child], chance[child] = own[:, node], chance[node]
-                if self.arrays.kind[node] == CHANCE:
-                    chance[child] *= self.arrays.probability[child]
-                else:
-                    own[self.arrays.player[node], child] *= sigma[self.infoset(node)][a]
-        return own, chance
-
-    def values(self, sigma):
-        """[N] to player 0."""
-        found = self.arrays.fixed.copy()
-        for node in range(len(found) - 1, -1, -1):
-            kids = self.tree.children(node)
-            if self.arrays.kind[node] == CHANCE:
-                found[node] = sum(self.arrays.probability[child] * found[child] for child in kids)
-            elif self.arrays.kind[node] != TERMINAL:
-                found[node] = sigma[self.infoset(node)] @ found[list(kids)]
+    def others(self, i):
+        """By history: the probability that chance and the other player than i bring it about."""
+        found = {self.root: 1.0}
+        for h in below([self.root]):
+            free = np.ones(len(h.children))
+            shares = h.probability if h.chance else free if h.terminal or h.player == i else h.infoset.sigma
+            for p, child in zip(shares, h.children, strict=True):
+                found[child] = found[h] * p
         return found
 
-    def responded(self, player, sigma, everywhere):
-        """Sigma with a player's best responses, everywhere or at infosets that he does not reach."""
-        own, chance = self.reach(sigma)
-        made = dict(sigma)
-        for infoset in sorted(self.nodes, reverse=True):  # rows are numbered from the top down
-            if infoset[0] == player and (everywhere or own[player, self.nodes[infoset][0]] == 0):
-                made[infoset] = np.eye(len(sigma[infoset]))[self.actions(infoset, made, own, chance).argmax()]
-        return made
+    def begin_iteration(self, step):
+        self.play(lambda infoset: strategy(infoset, step))
+        for infoset in self.infosets:
+            infoset.gained = np.zeros(len(infoset.actions))
 
-    def actions(self, infoset, sigma, own, chance):
-        """Counterfactual values of an infoset's actions."""
-        value, player = self.values(sigma), infoset[0]
-        return sum(
-            (1 - 2 * player) * own[1 - player, node] * chance[node] * value[list(self.tree.children(node))]
-            for node in self.nodes[infoset]
-        )
+    def respond_out_of_reach(self, i):
+        others = self.others(i)
+        for infoset in reversed(self.infosets):
+            if infoset.player == i and infoset.reach == 0:
+                v = [
+                    sum(others[h] * self.walk(h.children[a], i, 0.0, 0.0) for h in infoset.histories)
+                    for a in infoset.actions
+                ]
+                infoset.sigma = np.eye(len(v))[np.argmax(v)]
 
-    def average(self, player, sigma):
-        own, _ = self.reach(sigma)
-        for infoset, nodes in self.nodes.items():
-            if infoset[0] == player:
-                self.sums[infoset] *= ((self.t - 1) / self.t) ** naive.powers(self.made, self.t)[2]
-                self.sums[infoset] += own[player, nodes[0]] * sigma[infoset]
-
-    def update(self, player, sigma):
-        self.average(player, sigma)
-        own, chance = self.reach(sigma)
-        if self.best_response == "zero-reach":
-            sigma = self.responded(player, sigma, False)
-        for infoset in self.nodes:
-            if infoset[0] == player:
-                values = self.actions(infoset, sigma, own, chance)
-                gained = values - sigma[infoset] @ values
-                old = self.regret[infoset]
-                self.regret[infoset] = naive.discounted(old + gained, self.made, self.t)
-                predictive = self.made.regret_minimiser == "predictive"
-                self.predicted[infoset] = self.regret[infoset] + gained if predictive else old + gained + gained
-
-    def iterate(self):
-        self.t += 1
-        sigma = self.strategy()
+    def iterate(self, t):
+        made = self.given.variant
+        step, responder = made.step(t), self.best_response[len("player-") :]
         if self.best_response.startswith("player"):
-            responder = int(self.best_response[-1])
-            sigma = self.responded(responder, sigma, True)
-            self.average(responder, sigma)
-            self.update(1 - responder, sigma)
+            self.begin_iteration(step)
+            self.respond([(self.root, 1.0)], int(responder))
+            self.play(lambda infoset: infoset.sigma)
+            self.walk(self.root, 1 - int(responder), 1.0, 1.0)
+            for infoset in self.infosets:
+                update(infoset, step)
             return
-        for player in range(2):
-            self.update(player, self.strategy() if self.made.alternating else sigma)
+        for players in ((0,), (1,)) if made.alternating else ((0, 1),):
+            self.begin_iteration(step)
+            self.reached += len({h for i in players for h, others in self.others(i).items() if others > 0})
+            sigma = [infoset.sigma for infoset in self.infosets]
+            for i in players:
+                if self.best_response == "zero-reach":
+                    self.respond_out_of_reach(i)
+                self.walk(self.root, i, 1.0, 1.0)
+                for infoset, own in zip(self.infosets, sigma, strict=True):
+                    infoset.sigma = own
+            for infoset in self.infosets:
+                if infoset.player in players:
+                    update(infoset, step)
 
 
-def compare(game, made, iterations, best_response, **options):
-    """Run solver and twin side by side; all tables must agree after every iteration."""
-    cfr, twin = HistoryCfr(game, made, best_response=best_response, **options), Twin(game, made, best_response)
-    kinds = {"regret": twin.regret, "strategy_sum": twin.sums}
-    for _ in range(iterations):
-        cfr.iterate(1)
-        twin.iterate()
-        if made.optimistic:
-            kinds["predicted_regret"] = twin.predicted
-        for kind, rows in kinds.items():
-            for player in range(2):
-                table = cfr.tables[table_name(kind, player)][:, 0]
-                wanted = np.concatenate([rows[infoset] for infoset in sorted(rows) if infoset[0] == player])
-                np.testing.assert_allclose(table, wanted, rtol=1e-9, atol=1e-11, err_msg=f"{kind} {player}")
-    return cfr, twin
+def slow(game, made, kind, best_response="none"):
+    """An algorithm of the gallery, about to begin."""
+    found = kind(config_from({"game": {"name": "kuhn"}}, "a test"))
+    found.rows, found.best_response = private_tables(found.layout(game)), best_response
+    found.begin(game, found.rows)
+    found.given = SimpleNamespace(variant=made, updates=made.updates, horizon=made.horizon)
+    return found
+
+
+def compare(fast, slow, iterations):
+    """Run both side by side; all tables must agree after every iteration."""
+    for t in range(1, iterations + 1):
+        fast.iterate(1)
+        slow.iterate(t)
+        for key, table in fast.tables.items():
+            wanted = slow.rows[key][0, : len(table)]
+            np.testing.assert_allclose(table[:, 0], wanted, rtol=1e-9, atol=1e-11, err_msg=key)
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("game", ["kuhn", "goofspiel"])
 def test_every_variant_equals_the_gallery(game, name, updates):
-    """All tables, after every iteration."""
     made = planned(name, updates=updates)
-    fast, slow = HistoryCfr(GAMES[game], made), Cfr(config_from({"game": {"name": "kuhn"}}, "a test"))
-    tables = private_tables(slow.layout(GAMES[game]))
-    slow.begin(GAMES[game], tables)
-    slow.given = SimpleNamespace(variant=made, updates=updates, horizon=made.horizon)
-    for t in range(1, 7):
-        fast.iterate(1)
-        slow.iterate(t)
-        for key, table in fast.tables.items():
-            wanted = tables[key][0, : len(table)]
-            np.testing.assert_allclose(table[:, 0], wanted, rtol=1e-9, atol=1e-11, err_msg=key)
+    compare(HistoryCfr(GAMES[game], made), slow(GAMES[game], made, Cfr), 6)
 
 
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("best_response", BEST_RESPONSES[1:])
 @pytest.mark.parametrize("name", ["dcfr", "cfr+", "optimistic-lcfr"])
 def test_best_responses_equal_the_twin(name, best_response, partial):
-    own = without_ties(GAMES["goofspiel"])
-    cfr, twin = compare(own, variant(name), 8, best_response, partial_pruning=partial)
-    plain = HistoryCfr(own, variant(name))
+    own, made = without_ties(GAMES["goofspiel"]), variant(name)
+    cfr = HistoryCfr(own, made, best_response=best_response, partial_pruning=partial)
+    twin = slow(own, made, Twin, best_response)
+    compare(cfr, twin, 8)
+    plain = HistoryCfr(own, made)
     plain.iterate(8)
     key = table_name("regret", 0)
     assert not np.allclose(plain.tables[key], cfr.tables[key])
     if best_response.startswith("player"):
-        sigma = twin.responded(int(best_response[-1]), twin.strategy(), True)
-        wanted = np.concatenate([sigma[infoset] for infoset in sorted(sigma)])
-        np.testing.assert_allclose(np.concatenate([p[0] for p in cfr.current_strategy().probability]), wanted)
+        twin.begin_iteration(made.step(9))
+        twin.respond([(twin.root, 1.0)], int(best_response[-1]))
+        found = cfr.current_strategy().probability
+        for infoset in twin.infosets:
+            slot = own.tree.arrays.slot[infoset.histories[0].node]
+            np.testing.assert_allclose(found[infoset.player][0, slot : slot + len(infoset.actions)], infoset.sigma)
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 def test_zero_reach_best_responses_in_both_orders(updates):
-    compare(without_ties(GAMES["kuhn"]), variant("cfr", updates=updates), 12, "zero-reach")
+    game, made = without_ties(GAMES["kuhn"]), variant("cfr", updates=updates)
+    compare(HistoryCfr(game, made, best_response="zero-reach"), slow(game, made, Twin, "zero-reach"), 12)
 
 
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("config", [KuhnGame(), LeducGame()])
-def test_every_variant_equals_the_vector_solver(config, name, updates):
-    game = kuhn(config) if isinstance(config, KuhnGame) else leduc(config)
+def test_every_variant_equals_the_vector_solver(name, updates):
+    game = leduc(LeducGame())
     made, expanded = planned(name, updates=updates), expand(game)
     histories, vectors = HistoryCfr(expanded.game, made), VectorCfr(game, made, "float64")
     histories.iterate(8)
@@ -282,21 +237,9 @@ def test_partial_pruning_changes_no_bit(game, name, updates):
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 def test_nodes_touched_are_those_that_an_opponent_of_a_traverser_reaches(updates):
     game, made = GAMES["goofspiel"], variant("cfr", updates=updates)
-    cfr, twin, nodes = HistoryCfr(game, made, partial_pruning=True), Twin(game, made, "none"), 0
-    for _ in range(20):
-        twin.t += 1
-        frozen = twin.strategy()
-        for player in range(2):
-            sigma = twin.strategy() if made.alternating else frozen
-            own, chance = twin.reach(sigma)
-            seen = own[1 - player] * chance > 0
-            if made.alternating:
-                nodes += int(seen.sum())
-            elif player == 0:
-                nodes += int((seen | (own[0] * chance > 0)).sum())
-            twin.update(player, sigma)
-        cfr.iterate(1)
-    assert cfr.nodes_touched == nodes < 20 * len(game.tree.arrays.kind) * (2 if made.alternating else 1)
+    cfr, twin = HistoryCfr(game, made, partial_pruning=True), slow(game, made, Twin)
+    compare(cfr, twin, 20)
+    assert cfr.nodes_touched == twin.reached < 20 * len(game.tree.arrays.kind) * (2 if made.alternating else 1)
 
 
 @pytest.mark.parametrize("game", ["goofspiel-4", "leduc"])

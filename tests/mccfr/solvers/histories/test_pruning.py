@@ -378,17 +378,6 @@ def test_tables_and_the_iteration_are_the_whole_state(name, updates):
     assert_same_arrays(whole.tables, copies)
 
 
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", ["cfr", "cfr+"])
-def test_convergence_with_fewer_nodes(name, updates):
-    made = variant(name, updates=updates)
-    partial, pruned = HistoryCfr(LEDUC, made, partial_pruning=True), PrunedCfr(LEDUC, made)
-    for cfr in (partial, pruned):
-        cfr.iterate(3000)
-    assert nash_conv(pruned) < 0.05
-    assert pruned.nodes_touched < 0.8 * partial.nodes_touched
-
-
 def test_a_higher_threshold_settles_less_and_visits_more():
     made, nodes = variant("cfr", updates="simultaneous"), []
     for threshold in (25, 1000, 1e18):
