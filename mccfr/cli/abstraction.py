@@ -6,6 +6,7 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.options import json_option, own_file, path_type, print_json
+from mccfr.cli.progress import reporter
 from storage.space import bytes_text
 
 
@@ -32,14 +33,14 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
-    from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import RECIPES
+    from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
         target, loaded = out or file.with_suffix(""), load_recipe(file)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
-    with stage_reporter() as progress:
+    with reporter() as report, naming_stages(report) as progress:
         built = Builder(loaded, target, workers, progress).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 

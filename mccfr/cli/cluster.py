@@ -12,7 +12,6 @@ from mccfr.cli.options import (
     Amounts,
     abstraction_option,
     code_option,
-    duration_text,
     force_option,
     json_option,
     limit_options,
@@ -22,6 +21,7 @@ from mccfr.cli.options import (
 )
 from mccfr.cli.progress import reporter
 from mccfr.cli.runs import reopened, report_beginning, report_end, started
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 if TYPE_CHECKING:
@@ -221,12 +221,11 @@ def _starting(
     machines: int | None,
 ) -> "Prepare":
     """`machines`: as many as are asked for; None: those of the job that this is in."""
-    from mccfr.cli.building import stage_reporter
     from mccfr.cluster.room import coordinator_problem
     from mccfr.runs.session.start import Terms
 
     room = partial(coordinator_problem, machines=machines)
-    terms = partial(Terms, force=force, replace=replace, room=room, stages=stage_reporter)
+    terms = partial(Terms, force=force, replace=replace, room=room)
     return lambda report: started(config, directory, overrides, limits, terms(report))
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import duration_text, json_option, path_type, print_json
+from mccfr.cli.options import json_option, path_type, print_json
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 _MEASURE_SECONDS = 1.0  # of each training

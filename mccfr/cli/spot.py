@@ -5,8 +5,9 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Share, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Share, force_option, json_option, path_type, print_json
 from mccfr.cli.progress import reporter
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
