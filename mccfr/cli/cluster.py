@@ -11,12 +11,12 @@ from mccfr.cli.options import (
     Amount,
     Amounts,
     abstraction_option,
+    answer,
     code_option,
     force_option,
     json_option,
     limit_options,
     path_type,
-    print_json,
     replace_option,
 )
 from mccfr.cli.progress import reporter
@@ -70,12 +70,13 @@ def plan(
 
     config = find_file(config)
     found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
-    if as_json:
-        print_json(found)
-        return
-    click.echo(
-        f"machines     {machines} of {found['workers_per_machine']} workers, {found['strata']} strata; the busiest has "
-        f"{found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
+    answer(found, as_json, _plan_text)
+
+
+def _plan_text(found: Mapping[str, Any]) -> str:
+    return (
+        f"machines     {found['machines']} of {found['workers_per_machine']} workers, {found['strata']} strata; the "
+        f"busiest has {found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
         f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
         f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
         f"{bytes_text(found['largest_stratum_bytes'])}\n"
@@ -196,19 +197,20 @@ def status(directory: Path, as_json: bool) -> None:
     from mccfr.runs.directory.run import open_run
 
     found = cluster_status(open_run(directory))
-    if as_json:
-        print_json(found)
-        return
-    click.echo(
+    answer(found, as_json, _status_text)
+
+
+def _status_text(found: Mapping[str, Any]) -> str:
+    ranks = [
+        f"\nmachine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
+        f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
+        for rank in found["ranks"]
+    ]
+    return (
         f"{found['nodes_touched']:,} nodes; since the rest before: {found['barriers']:,} barriers, "
         f"{bytes_text(found['sent_bytes'])} sent and {bytes_text(found['received_bytes'])} received by the "
-        f"coordinator, {found['moved_strata']} strata moved"
+        f"coordinator, {found['moved_strata']} strata moved{''.join(ranks)}"
     )
-    for rank in found["ranks"]:
-        click.echo(
-            f"machine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
-            f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
-        )
 
 
 def _starting(

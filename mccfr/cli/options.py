@@ -216,6 +216,14 @@ def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
+def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+    """What a command has found: as JSON, or as a text for people."""
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(text(found))
+
+
 def workers_text(workers: int) -> str:
     """How many work, for people."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
