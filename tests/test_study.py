@@ -39,7 +39,6 @@ def begun(out):
 
 def test_every_lower_bound_is_below_the_exact_figure_and_a_stop_costs_one_policy(tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "_RESAMPLED", 5)
-    monkeypatch.setattr(tool, "can_plot", lambda: False)
     told = tool.run(begun(tmp_path), tmp_path, PLANS, EFFORT)
     found = tool.read_done(tmp_path)
     assert [line["point"] for line in found] == [300, 20_000, 20_000, 20_000] and len(told) > 10

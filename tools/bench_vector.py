@@ -1,4 +1,4 @@
-"""Speed of full-width CFR on hold'em endgames: seconds an iteration, threads, memory, and where the time goes.
+"""Speed of full-width CFR on hold'em endgames: seconds an iteration, threads and memory.
 
 With a C program that does the same (`--yardstick`), the two take turns, and each turn gives a ratio of processor times.
 `--march` makes the code of both sides for another processor than this one: what would be run where AVX-512 is not.
@@ -13,72 +13,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import numpy as np
 import rich_click as click
 from bench_pairs import half_width
 from bench_processor import compiled, machine, make_kernels_for, march_option
 
-from abstraction.kernels.jit import njit
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_walk import train
-from mccfr.solvers.public.street_arrays import BettingRound, Traversal, new_scratch
-from mccfr.solvers.public.street_walk import ascend, descend, terminals
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"
-PHASES = ("way down", "terminals", "way up")
-"""Strategies, averages and ranges; sums of ranges, folds and showdowns; values and regrets."""
-
-
-# --- where the time goes ---
-
-
-@njit
-def _last_street(public, traversal, step, scratch, boards, phases):
-    """The first so many phases of a walk of all street trees of the last street on boards[0] .. boards[1]-1."""
-    street = public.boards.weight.shape[0] - 1
-    for tree in range(public.trees.street.shape[0]):
-        if public.trees.street[tree] == street:
-            for board in range(boards[0], boards[1]):
-                here = BettingRound(street, tree, board)
-                descend(public, traversal, step, here, scratch)
-                if phases == 2:
-                    terminals(public, traversal.player, here, scratch)
-                elif phases > 2:  # which begins with the terminals
-                    ascend(public, traversal, step, here, scratch)
-
-
-def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
-    """Processor seconds that the phases of an iteration take on the last street, each less the one before.
-
-    Every street tree is given the whole ranges.  Tables are changed.
-    """
-    public, last = cfr._field, cfr.public.streets - 1
-    scratch = new_scratch(public, range(cfr.public.streets), public.reach.dtype)
-    boards, step = (public.boards.last[0, 0], public.boards.last[-1, 1]), cfr.variant.step(cfr.iteration + 1)
-    seconds = []
-    for phases in range(1, 1 + len(PHASES)):
-        least = np.inf
-        for _ in range(rounds + 1):  # the first one compiles
-            began = time.process_time()
-            for player in range(2):
-                for side in range(2):
-                    scratch.by_hand.reach[side, last] = public.reach[player if side == 0 else 1 - player]
-                traversal = Traversal(player, cfr.in_place, cfr._views[player], cfr._views[1 - player].basis)
-                _last_street(public, traversal, step, scratch, boards, phases)
-            least = min(least, time.process_time() - began)
-        seconds.append(least)
-    return dict(zip(PHASES, np.diff(seconds, prepend=0).tolist(), strict=True))
 
 
 # --- the C program ---
@@ -147,18 +99,8 @@ def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
     return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
 
 
-def _side_by_side(solvers: Sequence[VectorCfr], seconds: float) -> float:
-    """Clock seconds an iteration takes solvers of one thread each that run at the same time, all together."""
-    with ThreadPoolExecutor(len(solvers)) as pool:
-        taken = pool.map(lambda cfr: _timed(cfr, seconds)[0], solvers)
-        return 1 / sum(1 / one for one in taken)
-
-
 def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds: int, seconds: float) -> dict[str, Any]:
-    """Memory, seconds an iteration by number of workers (taking turns), and the profile of one worker.
-
-    Beside several workers stand so many solvers of one thread each, at the same time: what the processors give.
-    """
+    """Memory, and seconds an iteration by number of workers (taking turns)."""
     made = variant(name)
     needed = memory(game, made, dtype, max(workers))
     click.echo(
@@ -168,16 +110,12 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
     )
     solvers = {count: VectorCfr(game, made, dtype, count) for count in workers}
     times = {count: Times([], []) for count in workers}
-    singles = [VectorCfr(game, made, dtype) for _ in range(max(workers) if len(workers) > 1 else 0)]
-    apart: dict[int, list[float]] = {count: [] for count in workers[1:]}
-    for cfr in [*solvers.values(), *singles]:
+    for cfr in solvers.values():
         cfr.iterate(2)
     for _ in range(rounds):
         for count, cfr in solvers.items():
             for kept, one in zip(times[count], _timed(cfr, seconds), strict=True):
                 kept.append(one)
-            if count in apart:
-                apart[count].append(_side_by_side(singles[:count], seconds))
     found: dict[str, Any] = {"variant": name, "dtype": dtype, "memory_bytes": needed.total_bytes}
     found["workers"] = {
         count: {
@@ -188,10 +126,9 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
         for count, taken in times.items()
     }
     for count in workers[1:]:
-        for kind, others in (("speedup", times[workers[0]].clock), ("of_singles", apart[count])):
-            ratios = [other / several for other, several in zip(others, times[count].clock, strict=True)]
-            found["workers"][count][kind] = {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
-    found["profile"] = profile(solvers[workers[0]], rounds)
+        pairs = zip(times[workers[0]].clock, times[count].clock, strict=True)
+        ratios = [one / several for one, several in pairs]
+        found["workers"][count]["speedup"] = {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
     return found
 
 
@@ -204,45 +141,21 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         if "speedup" in taken:
             speedup = taken["speedup"]
             line += f", {speedup['median']:.2f} times as fast ({speedup['lowest']:.2f} to {speedup['highest']:.2f})"
-            share = taken["of_singles"]
-            line += f", {share['median']:.2f} of {count} solvers side by side"
-            line += f" ({share['lowest']:.2f} to {share['highest']:.2f})"
         yield line
-    whole = sum(found["profile"].values())
-    parts = [f"{name} {spent / whole:.0%}" for name, spent in found["profile"].items()]
-    yield f"    last street {whole * 1e3:.3f} ms: {', '.join(parts)}"
 
 
-# --- compiling ---
+def _assembly() -> None:
+    """In a fresh process: print the training kernel's machine code, and no other's."""
+    cfr = VectorCfr(build_game(HoldemSubgame(file=str(ENDGAME)), ROOT), variant("dcfr"))
+    cfr.iterate(0)
+    print("\n".join(train.dispatcher.inspect_asm().values()))
 
 
-def _compile(kind: str) -> None:
-    """What a fresh process does to compile the kernels of a solver, and no others; prints its processor seconds.
-
-    `assembly` prints the training kernel's machine code instead.
-    """
-    game = build_game(HoldemSubgame(file=str(ENDGAME)), ROOT)
-    if kind in ("vector", "assembly"):
-        cfr = VectorCfr(game, variant("dcfr"))
-        began = time.process_time()
-        cfr.iterate(0)
-    else:
-        from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
-
-        sampler = PublicChanceSampling(game)
-        began = time.process_time()
-        sampler.warm_up()
-    if kind == "assembly":
-        print("\n".join(train.dispatcher.inspect_asm().values()))
-    else:
-        print(time.process_time() - began)
-
-
-def compiled_alone(kind: str) -> str:
-    """What `_compile` prints in a process of its own with an empty cache."""
+def assembly_alone() -> str:
+    """What `_assembly` prints in a process of its own with an empty cache."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"NUMBA_CACHE_DIR": directory}
-        command = [sys.executable, str(Path(__file__).resolve()), kind]
+        command = [sys.executable, str(Path(__file__).resolve())]
         return subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT).stdout
 
 
@@ -253,9 +166,6 @@ def compiled_alone(kind: str) -> str:
 @click.option("--workers", type=click.IntRange(1), multiple=True, default=(1, 2), show_default=True, help="Threads.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Turns of each number of workers.")
 @click.option("--seconds", default=1.0, show_default=True, help="Length of each measurement.")
-@click.option(
-    "--compile", "with_compiling", is_flag=True, help="Also time the compilation of the kernels, cache empty."
-)
 @click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="A C program; needs gcc.")
 @march_option
 @click.option("--assembly", is_flag=True, help="Print the machine code of the training kernel (float32) and end.")
@@ -267,7 +177,6 @@ def vector(
     workers: tuple[int, ...],
     rounds: int,
     seconds: float,
-    with_compiling: bool,
     yardstick: Path | None,
     march: str,
     assembly: bool,
@@ -279,12 +188,8 @@ def vector(
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if assembly:
-        click.echo(compiled_alone("assembly"))
+        click.echo(assembly_alone())
         return
-    if with_compiling:
-        spent = {kind: float(compiled_alone(kind)) for kind in ("vector", "public-chance")}
-        text = ", ".join(f"{kind} {one:.1f} s" for kind, one in spent.items())
-        click.echo(json.dumps({"compile_seconds": spent}) if as_json else f"compiling: {text}")
     if yardstick is not None:
         _beside(yardstick, march, files, name, dtypes, rounds, seconds, as_json)
         return
@@ -335,4 +240,4 @@ def _beside(
 
 
 if __name__ == "__main__":
-    _compile(sys.argv[1])
+    _assembly()

@@ -1,7 +1,5 @@
 """Runs an experiment of the papers and writes CSV and PNG: `figures.py NAME`.  What there is: figures_catalogue.py."""
 
-import csv
-import io
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,7 +15,7 @@ from mccfr.cli.progress import reporter
 from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
 from mccfr.experiments.definition import directory_name
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
-from storage import durable
+from mccfr.experiments.table import write_csv
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"
@@ -52,9 +50,7 @@ def compare_curves(figure: PaperFigure, curves: Mapping[str, Sequence[Curve]], o
                 table.append([name, *shown])
                 where = f"{name}, {measure}, points {one.first:g} to {one.last:g}"
                 lines.append(f"{one.worse} / {one.better} = {value:.3g}  ({where})")
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
-    durable.replace_file(out / RATIOS, text.getvalue().encode())
+    write_csv(out / RATIOS, table)
     return lines
 
 

@@ -1,7 +1,5 @@
 """What opponents take from the strategies of finished runs, over the nodes that these have touched."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,8 +8,7 @@ import numpy as np
 from mccfr import Evaluation, Run
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve
-from storage import durable
+from mccfr.experiments.table import Curve, write_csv
 
 BOUNDS = "bounds"
 MEASURES = {"lbr": "lbr_mbb", "sampled-br": "sampled_br_mbb"}
@@ -36,9 +33,7 @@ def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
             table += [[name, method, *row] for row in rows]
             lines += [f"{name}: {method}, {row[0]} nodes: {row[1]} mbb/g ({row[2]} to {row[3]})" for row in rows]
     out.mkdir(parents=True, exist_ok=True)
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(table)
-    durable.replace_file(out / f"{BOUNDS}.csv", text.getvalue().encode())
+    write_csv(out / f"{BOUNDS}.csv", table)
     if can_plot():
         panels = [
             Panel(method, "nodes", measure, [points[method] for points in found.values() if method in points])

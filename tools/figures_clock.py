@@ -6,7 +6,6 @@ does in the same time.
 """
 
 import csv
-import io
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,12 +18,11 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, geometric_mean
+from mccfr.experiments.table import Curve, geometric_mean, write_csv
 from mccfr.games.game import Game
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
-from storage import durable
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 SECONDS = {"small": 15.0, "paper": 3600.0}
@@ -133,15 +131,14 @@ def make_clock(
         raise ValueError(f"no algorithm has {only!r} in its name; there are {', '.join(SOLVERS)}")
     out.mkdir(parents=True, exist_ok=True)
     found = _traced(document, seconds, seeds, points, names)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["algorithm", "seed", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
-    for solver, runs in found.items():
-        for seed, one in enumerate(runs):
-            writer.writerows(
-                [solver, seed, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in one
-            )
-    durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
+    rows = [
+        [solver, seed, f"{spent:.4g}", run, nodes, f"{chips:.6g}"]
+        for solver, runs in found.items()
+        for seed, one in enumerate(runs)
+        for spent, run, nodes, chips in one
+    ]
+    columns = "algorithm", "seed", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"
+    write_csv(out / f"{name}.csv", [columns, *rows])
     curves = {solver: _curve(solver, runs) for solver, runs in found.items()}
     if can_plot():
         panel = Panel(f"{title}, processor time of one core", "seconds", "exploitability_chips", [*curves.values()])

@@ -4,8 +4,6 @@ Discounting paper, section 3: regrets of about a third of a million, made in the
 The player's current strategy is looked at, not its average, so this is no run; the kernels are those of runs.
 """
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +12,10 @@ import numpy.typing as npt
 from mccfr.config.games import MatrixGame
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve
+from mccfr.experiments.table import Curve, write_csv
 from mccfr.games.matrix import matrix
 from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.variants import PRESETS
-from storage import durable
 
 PAYOFFS = ((0.0,), (1.0,), (-1_000_000.0,))
 BEST = 1
@@ -73,11 +70,7 @@ def make_example(out: Path) -> list[tuple[str, int | None]]:
     out.mkdir(parents=True, exist_ok=True)
     found = {name: first_pure(preset) for name, preset in VARIANTS.items()}
     rows = [(name, first) for name, (first, _) in found.items()]
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["variant", "first_iteration"])
-    writer.writerows([name, "" if first is None else first] for name, first in rows)
-    durable.replace_file(out / "example.csv", text.getvalue().encode())
+    write_csv(out / "example.csv", [("variant", "first_iteration"), *rows])
     if can_plot():
         curves = [_curve(name, shown) for name, (_, shown) in found.items()]
         label = "probability of the two worse actions"

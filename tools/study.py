@@ -8,8 +8,6 @@ the exact exploitability of the policy purified, thresholded and in whole shares
 OUT/policies.jsonl, so that the same command goes on where it was stopped.
 """
 
-import csv
-import io
 import json
 import sys
 import time
@@ -30,7 +28,7 @@ from mccfr.cards.cards import Cards
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.methods import method_named
-from mccfr.experiments.plot import can_plot
+from mccfr.experiments.table import write_csv
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -47,7 +45,6 @@ from storage import durable
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 POLICIES, TABLE, ORDER = "policies.jsonl", "policies.csv", "measures.csv"
-MEASURES_PICTURE, GROWING_PICTURE = "measures.png", "growing.png"
 THRESHOLDS = (0.05, 0.1, 0.15, 0.25)
 LOWER_BOUNDS = ("from flop", "from turn", "from river", "lbr 1", "lbr 2", "trained-br")
 _MOST = {"flop": 50, "turn": 100}  # buckets by strength: the twin has 69 and 126 kinds of hands there
@@ -351,7 +348,7 @@ def order(found: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
 
 
 def publish(out: Path, found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Write the tables and the pictures of the policies that are done; lines for people."""
+    """Write the tables of the policies that are done; lines for people."""
     names = list(dict.fromkeys(name for line in found for name in line["chips"]))
     sampled = list(dict.fromkeys(name for line in found for name in line["half"]))
     keys = ["features", "buckets", "algorithm", "seed", "nodes"]
@@ -366,9 +363,6 @@ def publish(out: Path, found: Sequence[Mapping[str, Any]]) -> list[str]:
     _write(out / TABLE, [[*keys, *names, *(f"half95 {name}" for name in sampled)], *rows])
     ordered = order(found)
     _write(out / ORDER, [ORDER_COLUMNS, *ordered])
-    if can_plot():
-        _draw_measures(out / MEASURES_PICTURE, found)
-        _draw_growing(out / GROWING_PICTURE, found)
     return [
         f"{algorithm}, {name}: {count} policies, rank correlation {correlation:.2f} ({low:.2f} to {high:.2f}), "
         f"{share:.0%} of the exact figure in the mean, {least:.0%} to {most:.0%}; above it {above} times"
@@ -377,66 +371,7 @@ def publish(out: Path, found: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _write(path: Path, rows: Sequence[Sequence[Any]]) -> None:
-    text = io.StringIO()
-    shown = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows]
-    csv.writer(text, lineterminator="\n").writerows(shown)
-    durable.replace_file(path, text.getvalue().encode())
-
-
-def _save(path: Path, figure: Any) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    drawn = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(drawn)
-    durable.replace_file(path, drawn.getvalue())
-
-
-def _draw_measures(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
-    """Each measure against the truth, a point for each policy, the colour by its features, hollow by CFR-BR."""
-    from matplotlib.figure import Figure
-
-    names = [*LOWER_BOUNDS, "abstract", "lost to anchor", "uint8"]
-    figure = Figure(figsize=(11, 9.5), layout="constrained")
-    for axes, name in zip(figure.subplots(3, 3).flat, names, strict=True):
-        for number, kind in enumerate(FEATURES):
-            for algorithm in (SAMPLED, BR):
-                lines = [x for x in found if x["features"] == kind and x["algorithm"] == algorithm]
-                mine = [line["chips"] for line in lines if name in line["chips"]]
-                axes.plot(
-                    [chips["exact"] for chips in mine],
-                    [chips[name] for chips in mine],
-                    "o",
-                    markersize=4,
-                    color=f"C{number}",
-                    fillstyle="full" if algorithm == SAMPLED else "none",
-                    label=kind if algorithm == SAMPLED else None,
-                )
-        axes.set(title=name, xlabel="exact exploitability (chips)", ylabel="measured (chips)")
-        axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
-    figure.axes[0].legend()
-    _save(path, figure)
-
-
-def _draw_growing(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
-    """Exact exploitability over buckets: a line for each kind of features, algorithm and number of nodes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    kinds = [kind for kind in FEATURES if any(line["features"] == kind for line in found)]
-    panels = figure.subplots(1, max(1, len(kinds)), sharey=True, squeeze=False).flat
-    for axes, kind in zip(panels, kinds, strict=False):
-        for algorithm in (SAMPLED, BR):
-            lines = [x for x in found if x["features"] == kind and x["algorithm"] == algorithm]
-            for number, point in enumerate(sorted({line["point"] for line in lines})):
-                mine = [line for line in lines if line["point"] == point]
-                counts = sorted({line["buckets"] for line in mine})
-                mean = [np.mean([x["chips"]["exact"] for x in mine if x["buckets"] == count]) for count in counts]
-                style = ("--", "-")[min(number, 1)] + ("o" if algorithm == SAMPLED else "s")
-                colour = "C0" if algorithm == SAMPLED else "C1"
-                axes.plot(counts, mean, style, color=colour, markersize=4, label=f"{algorithm}, {point:.0e} nodes")
-        axes.set(title=kind, xlabel="buckets", ylabel="exact exploitability (chips)", xscale="log")
-        axes.legend()
-    _save(path, figure)
+    write_csv(path, [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows])
 
 
 # --- running ---
@@ -480,7 +415,7 @@ def run(study: Study, out: Path, plans: Sequence[Arm], effort: StudyEffort | Non
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True, help="Which policies.")
 def main(out: Path, size: str) -> None:
-    """Measures of strategies against their exact exploitability, as tables and pictures in OUT.
+    """Measures of strategies against their exact exploitability, as tables in OUT.
 
     small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
     CFR-BR, of which only best responses are measured; boards: 36 of CFR-BR on sampled boards and of sampling,

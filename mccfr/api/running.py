@@ -3,8 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -115,8 +114,7 @@ def solve(
     sentence, `RuntimeError` where a worker died.
     """
     require_main_thread()
-    reporter = CallbackReporter(progress)
-    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
+    terms = Terms(CallbackReporter(progress), force=force, replace=replace)
 
     def started(document: dict[str, Any], source: str, base: Path, directory: Path) -> tuple[rundir.Run, Game]:
         for key, value in (overrides or {}).items():
@@ -221,15 +219,3 @@ class CallbackReporter:
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Pass it on."""
         self._callback(evaluation_of(record))
-
-    @contextmanager
-    def stages(self) -> Iterator[Callable[[str, float], None]]:
-        """While an abstraction is built: each stage is told of once."""
-        seen: set[str] = set()
-
-        def stage_begins(stage: str, share: float) -> None:
-            if stage not in seen:
-                seen.add(stage)
-                self._callback(f"building the abstraction: {stage}")
-
-        yield stage_begins

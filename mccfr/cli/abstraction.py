@@ -5,7 +5,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import json_option, own_file, path_type, print_json
+from mccfr.cli.options import answer, json_option, own_file, path_type
+from mccfr.cli.progress import reporter
 from storage.space import bytes_text
 
 
@@ -32,14 +33,14 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
-    from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import RECIPES
+    from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
         target, loaded = out or file.with_suffix(""), load_recipe(file)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
-    with stage_reporter() as progress:
+    with reporter() as report, naming_stages(report) as progress:
         built = Builder(loaded, target, workers, progress).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
@@ -62,11 +63,7 @@ def info(directory: Path, against: Path | None, as_json: bool) -> None:
 
         for street, index in agreement(opened, Abstraction(against)).items():
             found[street]["adjusted_rand_index"] = index
-    if as_json:
-        print_json(found)
-        return
-    for street, facts in found.items():
-        click.echo(_facts_text(street, facts))
+    answer(found, as_json, lambda found: "\n".join(_facts_text(*street) for street in found.items()))
 
 
 def _facts_text(street: str, facts: dict[str, Any]) -> str:
@@ -94,10 +91,7 @@ def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
     from abstraction.buckets import Abstraction
 
     found = Abstraction(directory).bucket_of_text(hand, board)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(f"{found['street']}: bucket {found['bucket']} ({found['features']})")
+    answer(found, as_json, "{0[street]}: bucket {0[bucket]} ({0[features]})".format)
 
 
 @abstraction.command()
@@ -109,12 +103,8 @@ def strength(hand: str, board: str, as_json: bool) -> None:
     from abstraction.strength import hand_strength
 
     found = hand_strength(hand, board)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(
-            f"{found['street']}: E[HS] {found['ehs']:.6f}, E[HS²] {found['ehs2']:.6f}, {found['runouts']:,} run-outs"
-        )
+    text = "{0[street]}: E[HS] {0[ehs]:.6f}, E[HS²] {0[ehs2]:.6f}, {0[runouts]:,} run-outs"
+    answer(found, as_json, text.format)
 
 
 COMMANDS = (abstraction,)

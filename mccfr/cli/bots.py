@@ -10,15 +10,16 @@ import rich_click as click
 from mccfr.cli.options import (
     Count,
     Duration,
+    answer,
     code_option,
     declare_options,
     json_option,
     manner_options,
     path_type,
-    print_json,
 )
 
 if TYPE_CHECKING:
+    from mccfr.runs.results.bots import Guest
     from mccfr.runs.results.players import Manner
 
 _seed_option = click.option(
@@ -60,46 +61,52 @@ def bot() -> None:
     """Have a policy, a run or a program play at a server."""
 
 
+def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What every bot may be told, behind its own."""
+    shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
+    for option in reversed((*shared, declare_options, json_option)):
+        command = option(command)
+    return command
+
+
+def _have_play(
+    policy: str,
+    options: Mapping[str, Any],
+    what: Mapping[str, Any],
+    play: Callable[["Guest"], dict[str, Any]],
+    names: tuple[str, ...] = ("chips",),
+) -> None:
+    """Have a policy play, what is declared said before, and tell what it has won."""
+    from mccfr.runs.results.bots import declared_bot, guest, record_text
+    from mccfr.runs.results.declared import declare_of
+
+    said = declare_of(options["declare"], options["expect"], options["seed"])
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
+    with declared_bot(said, player, what, names) as record:
+        record.update(play(player))
+    answer(record, options["as_json"], record_text)
+
+
 @bot.command("acpc")
 @click.argument("policy", metavar="POLICY")
 @click.argument("host")
 @click.argument("port", type=click.IntRange(1, 65535))
-@code_option
-@manner_options
-@_resolve_option
-@_seed_option
-@_log_option
 @click.option(
     "--patience", type=Duration(), default="60s", show_default=True, help="So long it tries to connect, also again."
 )
-@_silence_option
-@declare_options
-@json_option
-def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> None:
+@_bot_options
+def acpc(policy: str, host: str, port: int, **options: Any) -> None:
     """Play a match at a server that speaks the ACPC protocol 2.0.0, until it hangs up.
 
     No-limit hold'em with the policy's stacks and blinds. Where the line is cut, the bot connects again.
 
     Example: mccfr bot acpc hunl-quick-policy localhost 20000
     """
-    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_acpc_bot
-    from mccfr.runs.results.declared import declare_of
+    from mccfr.runs.results.bots import run_acpc_bot
 
-    said = declare_of(options["declare"], options["expect"], options["seed"])
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
-    with declared_bot(said, player, {"command": "bot acpc", "host": host, "port": port}) as record:
-        record.update(
-            run_acpc_bot(
-                player,
-                host,
-                port,
-                log=options["log"],
-                patience=options["patience"],
-                silence=options["silence"],
-                say=_say,
-            )
-        )
-    print_json(record) if as_json else click.echo(record_text(record))
+    how = {name: options[name] for name in ("log", "patience", "silence")}
+    what = {"command": "bot acpc", "host": host, "port": port}
+    _have_play(policy, options, what, lambda player: run_acpc_bot(player, host, port, say=_say, **how))
 
 
 @bot.command("slumbot")
@@ -107,29 +114,18 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 @click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
 @_hands_option
 @click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
-@code_option
-@manner_options
-@_resolve_option
-@_seed_option
-@_log_option
-@_silence_option
-@declare_options
-@json_option
-def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, **options: Any) -> None:
+@_bot_options
+def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any) -> None:
     """Play hands at a server with Slumbot's interface: stacks of 20,000, blinds 50/100.
 
     Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
     """
-    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_slumbot
-    from mccfr.runs.results.declared import declare_of
+    from mccfr.runs.results.bots import run_slumbot
 
-    said = declare_of(options["declare"], options["expect"], options["seed"])
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
     how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": _progress(hands)}
-    with declared_bot(said, player, {"command": "bot slumbot", "url": url, "hands": hands}) as record:
-        record.update(run_slumbot(player, url, hands, **how))
-    print_json(record) if as_json else click.echo(record_text(record))
+    what = {"command": "bot slumbot", "url": url, "hands": hands}
+    _have_play(policy, options, what, lambda player: run_slumbot(player, url, hands, **how))
 
 
 @bot.command("gtowizard")
@@ -137,29 +133,19 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
 @click.option("--url", required=True, metavar="URL", help="Below which /hands lies: https://HOST.")
 @click.option("--key-file", type=path_type, required=True, metavar="FILE", help="That holds the server's key.")
 @_hands_option
-@code_option
-@manner_options
-@_resolve_option
-@_seed_option
-@_log_option
-@_silence_option
-@declare_options
-@json_option
-def gtowizard(policy: str, url: str, key_file: Path, hands: int, as_json: bool, **options: Any) -> None:
+@_bot_options
+def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any) -> None:
     """Play hands at the GTO Wizard researcher server, five at once: stacks of 20,000, blinds 50/100.
 
     Example: mccfr bot gtowizard hunl-quick-policy --url https://researcher.gtowizard.com --key-file key
     """
-    from mccfr.runs.results.bots import declared_bot, guest, record_text, run_gtowizard
-    from mccfr.runs.results.declared import declare_of
+    from mccfr.runs.results.bots import run_gtowizard
 
-    said = declare_of(options["declare"], options["expect"], options["seed"])
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
     how = {"log": options["log"], "silence": options["silence"], "say": _say, "progress": _progress(hands)}
     what = {"command": "bot gtowizard", "url": url, "hands": hands}
-    with declared_bot(said, player, what, ("chips", "aivat")) as record:
-        record.update(run_gtowizard(player, url, key_file, hands, **how))
-    print_json(record) if as_json else click.echo(record_text(record))
+    _have_play(
+        policy, options, what, lambda player: run_gtowizard(player, url, key_file, hands, **how), ("chips", "aivat")
+    )
 
 
 def _progress(hands: int) -> Callable[[int], None]:
@@ -251,7 +237,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
         say=_say,
         warn=_say,
     )
-    print_json(record) if as_json else click.echo(record_text(record))
+    answer(record, as_json, record_text)
 
 
 @click.command("play")

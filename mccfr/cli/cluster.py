@@ -11,17 +11,17 @@ from mccfr.cli.options import (
     Amount,
     Amounts,
     abstraction_option,
+    answer,
     code_option,
-    duration_text,
     force_option,
     json_option,
     limit_options,
     path_type,
-    print_json,
     replace_option,
 )
 from mccfr.cli.progress import reporter
 from mccfr.cli.runs import reopened, report_beginning, report_end, started
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 if TYPE_CHECKING:
@@ -70,12 +70,13 @@ def plan(
 
     config = find_file(config)
     found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
-    if as_json:
-        print_json(found)
-        return
-    click.echo(
-        f"machines     {machines} of {found['workers_per_machine']} workers, {found['strata']} strata; the busiest has "
-        f"{found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
+    answer(found, as_json, _plan_text)
+
+
+def _plan_text(found: Mapping[str, Any]) -> str:
+    return (
+        f"machines     {found['machines']} of {found['workers_per_machine']} workers, {found['strata']} strata; the "
+        f"busiest has {found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
         f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
         f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
         f"{bytes_text(found['largest_stratum_bytes'])}\n"
@@ -196,19 +197,20 @@ def status(directory: Path, as_json: bool) -> None:
     from mccfr.runs.directory.run import open_run
 
     found = cluster_status(open_run(directory))
-    if as_json:
-        print_json(found)
-        return
-    click.echo(
+    answer(found, as_json, _status_text)
+
+
+def _status_text(found: Mapping[str, Any]) -> str:
+    ranks = [
+        f"\nmachine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
+        f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
+        for rank in found["ranks"]
+    ]
+    return (
         f"{found['nodes_touched']:,} nodes; since the rest before: {found['barriers']:,} barriers, "
         f"{bytes_text(found['sent_bytes'])} sent and {bytes_text(found['received_bytes'])} received by the "
-        f"coordinator, {found['moved_strata']} strata moved"
+        f"coordinator, {found['moved_strata']} strata moved{''.join(ranks)}"
     )
-    for rank in found["ranks"]:
-        click.echo(
-            f"machine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
-            f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
-        )
 
 
 def _starting(
@@ -221,12 +223,11 @@ def _starting(
     machines: int | None,
 ) -> "Prepare":
     """`machines`: as many as are asked for; None: those of the job that this is in."""
-    from mccfr.cli.building import stage_reporter
     from mccfr.cluster.room import coordinator_problem
     from mccfr.runs.session.start import Terms
 
     room = partial(coordinator_problem, machines=machines)
-    terms = partial(Terms, force=force, replace=replace, room=room, stages=stage_reporter)
+    terms = partial(Terms, force=force, replace=replace, room=room)
     return lambda report: started(config, directory, overrides, limits, terms(report))
 
 

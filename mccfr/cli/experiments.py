@@ -34,7 +34,6 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
-    from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import EXPERIMENTS
     from mccfr.experiments import load_experiment, publish, run_experiment
     from mccfr.experiments.plot import ABSENT, can_plot, draw, panels_of
@@ -45,7 +44,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = run_experiment(described, out, report, force=force, stages=stage_reporter)
+        stopped = run_experiment(described, out, report, force=force)
     found = publish(described, out)
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)

@@ -6,7 +6,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import duration_text, json_option, path_type, print_json
+from mccfr.cli.options import answer, json_option, path_type, print_json
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 _MEASURE_SECONDS = 1.0  # of each training
@@ -77,10 +78,7 @@ def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool)
 
     config = find_file(config)
     found = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
-    if as_json:
-        print_json(found)
-        return
-    click.echo(_plan_text(found))
+    answer(found, as_json, _plan_text)
 
 
 def _plan_text(plan: dict[str, Any]) -> str:

@@ -8,13 +8,13 @@ import rich_click as click
 from mccfr.cli.options import (
     Count,
     Duration,
+    answer,
     code_option,
     declare_options,
     json_option,
     manner_options,
     other_manner_options,
     path_type,
-    print_json,
 )
 from mccfr.cli.progress import reporter
 
@@ -75,10 +75,7 @@ def match(
     said = declare_of(declare, expect, seed)
     with reporter() as report:
         record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report, declare=said)
-    if as_json:
-        print_json(record)
-        return
-    click.echo(match_text(record))
+    answer(record, as_json, match_text)
 
 
 @click.command("rank")
@@ -106,7 +103,7 @@ def rank(
     how = Manner(manner["purify"], manner["threshold"])
     with reporter() as report:
         record = play_round_robin(names, hands, seed, manner=how, workers=workers, keep=keep, reporter=report)
-    print_json(record) if as_json else click.echo(round_robin_text(record))
+    answer(record, as_json, round_robin_text)
 
 
 COMMANDS = (match, rank)

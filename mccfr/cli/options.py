@@ -216,16 +216,14 @@ def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
+def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+    """What a command has found: as JSON, or as a text for people."""
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(text(found))
+
+
 def workers_text(workers: int) -> str:
     """How many work, for people."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
-
-
-def duration_text(seconds: float) -> str:
-    """A length of time for people: 45 s, 3 min 20 s, 5 h 10 min, 3 d 4 h."""
-    whole = round(seconds)
-    for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
-    return f"{seconds:.3g} s"

@@ -10,12 +10,12 @@ from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction
 from mccfr.cli.options import (
     MethodName,
     abstraction_option,
+    answer,
     code_option,
     declare_options,
     json_option,
     manner_options,
     path_type,
-    print_json,
     replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
@@ -87,17 +87,19 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             declare=declare_of(options["declare"], options["expect"], options["seed"]),
             **taken_by_methods(options),
         )
-    if as_json:
-        print_json(record)
-        return
-    click.echo(evaluation_text(record) + declared_text(record))
+    answer(record, as_json, lambda record: evaluation_text(record) + declared_text(record) + _gets_text(record))
+
+
+def _gets_text(record: dict[str, Any]) -> str:
+    """What best responses get, as a line behind others; nothing where none was found."""
     best = record["best_response_chips"]
-    if best is not None:
-        who = "a best response" if record["bound"] == "exact" else "the responder"
-        blind, roles = record["big_blind_chips"], record["roles"]
-        bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
-        gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
-        click.echo(f"{who} gets {' and '.join(gets)}")
+    if best is None:
+        return ""
+    who = "a best response" if record["bound"] == "exact" else "the responder"
+    blind, roles = record["big_blind_chips"], record["roles"]
+    bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
+    gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+    return f"\n{who} gets {' and '.join(gets)}"
 
 
 @click.command()
@@ -273,10 +275,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
         found = look_up(open_source(named, code=NAMED_CODE), line, hand, board)
-    if as_json:
-        print_json(found)
-    else:
-        click.echo(_query_text(found))
+    answer(found, as_json, _query_text)
 
 
 def _query_text(found: dict[str, Any]) -> str:

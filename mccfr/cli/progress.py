@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from mccfr.cli.options import duration_text
-from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
+from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
 _LATE_SECONDS = 2.0  # what is over sooner needs no line
@@ -153,17 +152,10 @@ def reporter() -> Iterator[Reporter]:
         finally:
             plain.close()
         return
-    with bar_on_stderr() as (bar, task):
-        yield LiveReporter(bar, task)
-
-
-@contextmanager
-def bar_on_stderr() -> Iterator[tuple[Any, Any]]:
-    """A progress bar with a text beside it at the bottom of the terminal, and its only task."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
     columns = (BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield bar, bar.add_task("", total=None, text="starting")
+        yield LiveReporter(bar, bar.add_task("", total=None, text="starting"))

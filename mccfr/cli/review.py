@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from mccfr.cli.options import code_option, json_option, path_type, print_json
+from mccfr.cli.options import answer, code_option, json_option, path_type
 from mccfr.cli.progress import reporter
 
 
@@ -47,7 +47,7 @@ def review(
         record = review_hands(
             hands, policy, resolve=resolve, boards=boards, workers=workers, keep=keep, top=top, reporter=report
         )
-    print_json(record) if as_json else click.echo(review_text(record))
+    answer(record, as_json, review_text)
 
 
 COMMANDS = (review,)

@@ -47,16 +47,11 @@ def solve(
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
-    with reporter() as report:
-        run, game = started(config, directory, overrides, limits, _terms(report, force, replace))
-        _train(run, game, report, force=force)
-
-
-def _terms(report: "Reporter", force: bool, replace: bool) -> "Terms":
-    from mccfr.cli.building import stage_reporter
     from mccfr.runs.session.start import Terms
 
-    return Terms(report, force=force, replace=replace, stages=stage_reporter)
+    with reporter() as report:
+        run, game = started(config, directory, overrides, limits, Terms(report, force=force, replace=replace))
+        _train(run, game, report, force=force)
 
 
 def started(
@@ -94,8 +89,11 @@ def resume(directory: Path, abstraction: Path | None, force: bool, replace: bool
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
+    from mccfr.runs.session.start import Terms
+
     with reporter() as report:
-        _train(*reopened(directory, abstraction, limits, _terms(report, force, replace)), report, force=force)
+        terms = Terms(report, force=force, replace=replace)
+        _train(*reopened(directory, abstraction, limits, terms), report, force=force)
 
 
 def reopened(

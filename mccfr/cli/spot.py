@@ -5,8 +5,9 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Share, duration_text, force_option, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Share, answer, force_option, json_option, path_type
 from mccfr.cli.progress import reporter
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 _AS_A_RULE = 200  # iterations
@@ -69,11 +70,8 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
             report.message(f"stopped by signal {outcome.signal}; continue with: mccfr resume {started.run.directory}")
             raise click.exceptions.Exit(75)
         report.phase("what hands are worth")
-        answer = started.answer()
-    if as_json:
-        print_json(answer)
-        return
-    click.echo(_text(answer))
+        found = started.answer()
+    answer(found, as_json, _text)
 
 
 def _locks(given: Sequence[str]) -> dict[str, str]:

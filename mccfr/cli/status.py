@@ -13,12 +13,12 @@ from mccfr.cli.options import (
     Duration,
     abstraction_option,
     code_option,
-    duration_text,
     json_option,
     path_type,
     print_json,
     workers_text,
 )
+from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
 

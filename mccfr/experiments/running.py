@@ -1,7 +1,6 @@
 """The runs of an experiment, one after the other: ordinary run directories, each continued where it stands."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -18,7 +17,7 @@ from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Reporter, SessionProgress
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
-from mccfr.runs.session.start import Stages, Start, Terms, find_abstraction, rehearse, reopen_run, start_run
+from mccfr.runs.session.start import Start, Terms, find_abstraction, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints
@@ -106,12 +105,10 @@ def run_experiment(
     reporter: Reporter,
     *,
     force: bool = False,
-    stages: Stages = nullcontext,
 ) -> int | None:
     """Run what is not finished yet, seed by seed and variant by variant; the signal that stopped it, or None.
 
-    force   although memory or disk are too small for a run
-    stages  told how far abstractions are that must be built
+    force  although memory or disk are too small for a run
 
     Checks everything first.  Raises `ValueError` for what cannot be run or where a directory holds another run,
     `FileExistsError` where `out` is something else, and as `start_run` and `train` do.
@@ -122,7 +119,7 @@ def run_experiment(
     for variant in experiment.variants:
         if variant.config.abstraction not in seen:
             seen.append(variant.config.abstraction)
-            find_abstraction(variant.config, Path(), stages)  # here, where Ctrl-C ends it at once
+            find_abstraction(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
     with signals_noted(spared=inf, numbers=SIGNALS) as noted:  # while no run is there to note them
         return _conduct(experiment, out, reporter, noted, force)
 

@@ -10,7 +10,7 @@ import csv
 import io
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -259,10 +259,13 @@ def write_summary(found: Sequence[Curve], path: Path) -> None:
 
 
 def _write(path: Path, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
+    write_csv(path, [columns, *([_short(cell) for cell in line] for line in lines)])
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows, in one step; None is an empty cell."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(["" if cell is None else _short(cell) for cell in line] for line in lines)
+    csv.writer(text, lineterminator="\n").writerows(rows)
     durable.replace_file(path, text.getvalue().encode())
 
 

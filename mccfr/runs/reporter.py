@@ -56,3 +56,13 @@ class Silent:
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Ignore it."""
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time for people: 45 s, 3 min 20 s, 5 h 10 min, 3 d 4 h."""
+    whole = round(seconds)
+    for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
+    return f"{seconds:.3g} s"

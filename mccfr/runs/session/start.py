@@ -6,7 +6,6 @@ layout of the tables, and the refusal of what finds no room.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +17,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
+from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
@@ -30,27 +30,23 @@ from storage.live import sweep_live
 
 Room = Callable[[Config, Game, TableLayout, Path], str | None]
 """What says, as `room_problem`, what a run in a directory lacks."""
-Stages = Callable[[], AbstractContextManager[Callable[[str, float], None] | None]]
-"""Opened while an abstraction is built, it gives what is told the stage's name and the share of it that is done."""
 
 
 @dataclass(frozen=True)
 class Terms:
     """On what terms a run begins or goes on.
 
-    reporter  told what is unusual about it, and of live tables that dead processes have left, which are removed: what
-              they take is not available
+    reporter  told what is unusual about it, how far an abstraction is that must be built, and of live tables that dead
+              processes have left, which are removed: what they take is not available
     force     although memory or disk are too small
     replace   an export of another run may be replaced at the end
     room      what says whether there is enough
-    stages    told how far an abstraction is that must be built
     """
 
     reporter: Reporter
     force: bool = False
     replace: bool = False
     room: Room = room_problem
-    stages: Stages = nullcontext
 
 
 @dataclass(frozen=True)
@@ -138,7 +134,7 @@ def _created(start: Start) -> tuple[Run, Game]:
     """A new run: rehearsed, on an abstraction that is there, with room for its tables."""
     lack = rehearse(start)
     if start.made is None:
-        find_abstraction(start.config, start.base, start.terms.stages)
+        find_abstraction(start.config, start.base, start.terms.reporter)
     config, game = start.completed, start.game
     layout = planned_layout(config, game)
     if game is not start.foreseen:  # what was built takes room, and sizes may have become known
@@ -190,7 +186,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     return run, game
 
 
-def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -> None:
+def find_abstraction(config: Config, base: Path, reporter: Reporter) -> None:
     """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte.
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
@@ -203,7 +199,7 @@ def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -
         from abstraction.build import Builder
         from abstraction.recipe import load_recipe
 
-        with stages() as progress:
+        with naming_stages(reporter) as progress:
             Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
     elif is_abstraction(path):
         for problem in verify_abstraction(path):

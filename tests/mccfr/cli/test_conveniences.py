@@ -16,7 +16,7 @@ from refusals import refused
 
 from mccfr.cli import progress as progress_module
 from mccfr.cli.options import Duration
-from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr
+from mccfr.cli.progress import PlainReporter, reporter
 from mccfr.cli.status import share_text
 from mccfr.config.file import config_from
 from mccfr.evaluation.steps import report_step, steps_reported
@@ -220,25 +220,29 @@ def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch
     assert capsys.readouterr().err.splitlines() == [f"{EVALUATING} board {n} of 100" for n in (41, 81)]
 
 
-def test_a_bar_shows_the_share_of_a_phase_that_is_counted():
-    with bar_on_stderr() as (bar, task):
-        live = LiveReporter(bar, task)
-        live.phase("evaluating board 30 of 120", 0.25)
-        shown = bar.tasks[task]
-        assert (shown.completed, shown.total, shown.fields["text"]) == (0.25, 1.0, "evaluating board 30 of 120")
-        live.phase("writing")
-        assert bar.tasks[task].completed == 0.0
+@pytest.fixture
+def live(monkeypatch):
+    """The reporter of a terminal."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with reporter() as made:
+        yield made
 
 
-def test_head_to_head_is_no_headline():
-    with bar_on_stderr() as (bar, task):
-        live = LiveReporter(bar, task)
-        record = {"method": "exact", "bound": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
-        live.evaluation({**record, "exploitability_chips": 0.5, "exploitability_mbb": None})
-        assert live._exploitability == " · exploitability 0.5 chips"
-        met = {"method": "head-to-head", "bound": None, "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
-        live.evaluation({**record, **met})
-        assert live._exploitability == ""
+def test_a_bar_shows_the_share_of_a_phase_that_is_counted(live):
+    (shown,) = live._bar.tasks
+    live.phase("evaluating board 30 of 120", 0.25)
+    assert (shown.completed, shown.total, shown.fields["text"]) == (0.25, 1.0, "evaluating board 30 of 120")
+    live.phase("writing")
+    assert shown.completed == 0.0
+
+
+def test_head_to_head_is_no_headline(live):
+    record = {"method": "exact", "bound": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
+    live.evaluation({**record, "exploitability_chips": 0.5, "exploitability_mbb": None})
+    assert live._exploitability == " · exploitability 0.5 chips"
+    met = {"method": "head-to-head", "bound": None, "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
+    live.evaluation({**record, **met})
+    assert live._exploitability == ""
 
 
 def test_completion_is_clicks_and_knows_commands_and_choices():

@@ -1,5 +1,6 @@
 """What a session says it is doing, and for how long: the limit in time, the share done, phases."""
 
+import sys
 import time
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ from sessions import NO_EVALUATION
 
 from abstraction.kernels import compiling
 from mccfr.cli import progress as progress_module
-from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
+from mccfr.cli.progress import PlainReporter, progress_text, reporter
 from mccfr.config.tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
@@ -213,16 +214,17 @@ def test_plain_lines_name_a_phase_that_takes_long(capsys, monkeypatch):
     assert capsys.readouterr().err == "evaluating\n"
 
 
-def test_the_bar_names_a_phase_at_once():
-    with bar_on_stderr() as (bar, task):
-        reporter, shown = LiveReporter(bar, task), bar.tasks[0]
-        reporter.phase(COMPILING)
+def test_the_bar_names_a_phase_at_once(monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with reporter() as live:
+        (shown,) = live._bar.tasks
+        live.phase(COMPILING)
         assert shown.fields["text"] == COMPILING and shown.total is None
-        reporter.phase(TRAINING)
-        reporter.progress(at(0.43, 10.0))
+        live.phase(TRAINING)
+        live.progress(at(0.43, 10.0))
         assert (shown.completed, shown.total) == (0.43, 1.0)
-        reporter.progress(at(1.0, None))
-        reporter.phase("writing checkpoint 3")
+        live.progress(at(1.0, None))
+        live.phase("writing checkpoint 3")
         assert shown.fields["text"].startswith("writing checkpoint 3 · ") and shown.fields["text"].endswith("· 100%")
 
 
