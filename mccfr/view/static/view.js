@@ -55,7 +55,7 @@ const View = (() => {
   /* --- where we are --- */
 
   function place() {
-    const found = { line: "", board: "", beside: NONE, of: "0" };
+    const found = { line: "", board: "", beside: NONE, of: "0", review: "" };
     for (const part of location.hash.replace(/^#/, "").split("&")) {
       const cut = part.indexOf("=");
       if (cut < 0) continue;
@@ -67,7 +67,8 @@ const View = (() => {
   }
   function address(line, board) {
     return "#line=" + encodeURIComponent(line).replaceAll("%2F", "/") +
-      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "") + (base ? "&of=" + base : "");
+      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "") + (base ? "&of=" + base : "") +
+      (Review.shown() ? "&review=" + place().review : "");
   }
   /* Go to a line; `replaced` where the step is no place to come back to. */
   function go(line, board, replaced) {
@@ -95,10 +96,9 @@ const View = (() => {
     return found;
   }
   async function load() {
-    const number = ++asked, { line, board, beside: wanted, of } = place(), at = { line, board };
+    const number = ++asked, { line, board, beside: wanted, of, review } = place(), at = { line, board };
     const typed_ = Typed.show(location.hash), played = location.hash === "#play";
     byId("look").hidden = typed_ || played;
-    byId("tab-look").setAttribute("aria-selected", !typed_ && !played);
     if (!typed_ && (!game || (!played && Number(of) !== base))) {
       try { await turn(Number(of)); } catch (error) {
         if (error.message.includes("type a spot")) location.hash = "#spot";  // there is no strategy
@@ -108,7 +108,9 @@ const View = (() => {
       }
       if (number !== asked) return;
     }
-    if (Play.show(played) || typed_) return;
+    await Review.show(typed_ || played ? "" : review).catch((error) => problem(toldOf(error)));
+    byId("tab-look").setAttribute("aria-selected", !typed_ && !played && !Review.shown());
+    if (number !== asked || Play.show(played) || typed_) return;
     if (wanted !== beside && beside !== SOLVED) beside = game.strategies[wanted] && wanted !== "0" ? wanted : NONE;
     if (board) {
       const given = split(board);
@@ -120,6 +122,7 @@ const View = (() => {
       spot = found;
       equities = worth = other = null;
       picking = null;
+      if (Review.hand(spot) >= 0) chosen = game.square ? spot.hands.cells[Review.hand(spot)] : ALL;
       if (spot.board) cards = [...split(spot.board), ...cards.slice(split(spot.board).length)];
       problem("");
       draw();
@@ -148,6 +151,7 @@ const View = (() => {
     document.querySelector("main").classList.toggle("list", !game.square);
     [cards, spot, solved, beside, chosen, shown] = [firstCards(), null, null, NONE, ALL, "strategy"];
     lent.game = game;
+    byId("tab-review").hidden = !game.reviewed;
     Play.turn();
   }
   /* What comes later than the spot itself: what is beside it, equities, values where they are quick. */
@@ -553,7 +557,7 @@ const View = (() => {
     drawFilters();
     byId("listed").textContent = "";
     if (!hands) return;
-    const columns = columnsOf(player, pair), seen = new Set();
+    const columns = columnsOf(player, pair), seen = new Set(), reviewed = Review.hand(spot);
     const rows = hands.names.map((_, place) => place).filter((place) => {
       const cell = hands.cells[place], first = !merged() || !seen.has(cell);
       seen.add(cell);
@@ -576,7 +580,7 @@ const View = (() => {
     const head = element("tr", null, {}, ...columns.map(drawnHead)), body = element("tbody");
     for (const place of rows) {
       const cells = columns.map((one) => { const made = one.cell(place); made.dataset.head = one.text; return made; });
-      body.append(element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" }, ...cells));
+      body.append(element("tr", null, { ...(hands.reach[player][place] > 0 ? {} : { class: "gone" }), ...(place === reviewed ? { "aria-current": "true" } : {}) }, ...cells));
     }
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
   }
@@ -806,7 +810,7 @@ const View = (() => {
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    Object.assign(lent, { toldOf, ask, send, money, split, labels: LABELS });
+    Object.assign(lent, { problem, toldOf, ask, send, money, split, labels: LABELS });
     byId("as-spot").addEventListener("click", () => {
       location.hash = "#spot&" + new URLSearchParams({ line: streetLine(), board: spot.board, of: base });
     });
@@ -815,6 +819,7 @@ const View = (() => {
     byId("lock").addEventListener("click", () => change({ at: spot.line }));
     Play.begin(lent);
     Typed.begin(lent);
+    Review.begin(lent);
     window.addEventListener("hashchange", load);
     document.addEventListener("keydown", pressed);
     await load();

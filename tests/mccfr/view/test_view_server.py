@@ -23,6 +23,7 @@ from commands import call, refusal
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
+from reviewed import check_the_review, write_review
 
 from mccfr.config.games import KuhnGame
 from mccfr.view import Spots, open_spots, server
@@ -48,9 +49,9 @@ class SlowSpots(Spots):
 
 
 @pytest.fixture(scope="module")
-def holdem():
+def holdem(tmp_path_factory):
     one, other = SlowSpots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
-    with serving(one, other) as served:
+    with serving(one, other, review=write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
         served.spots = one
         yield served
 
@@ -290,7 +291,7 @@ def check_the_phone(page):
 
 @needs_browser
 def test_the_page_in_a_browser(holdem, tmp_path):
-    """Grid, line, links, back and forward, board picker, keys, both themes; nothing is asked for elsewhere."""
+    """Grid, line, links, back and forward, board picker, keys, review, both themes; nothing is asked for elsewhere."""
     with browsing(tmp_path) as page:
 
         def at(fragment):
@@ -320,10 +321,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["location.hash"] == "#line=r200c/"
         assert page[
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
-        ] in (
-            "Kc,7d",
-            "7d,Kc",
-        )
+        ] in ("Kc,7d", "7d,Kc")
         for key in "2h":
             page.press(key)
         at("#line=r200c/&board=Kc7d2h")
@@ -421,6 +419,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
         page["document.getElementById('tab-look').click()"]
         page.wait("!document.getElementById('look').hidden")
+        check_the_review(page, at)
         paper = "getComputedStyle(document.body).backgroundColor"
         page.prefer("light")
         light = page[paper]
