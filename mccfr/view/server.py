@@ -1,6 +1,6 @@
 """Hands the page and its answers out over HTTP, to this machine alone.
 
-Python's own server does: two dozen answers in JSON and nine files, asked for by one browser.  A library such as bottle
+Python's own server does: two dozen answers in JSON and ten files, asked for by one browser.  A library such as bottle
 would route them with as many lines, and serve them by the same `http.server` underneath unless another one comes with
 it; what matters here - whom it answers, with which headers - would be ours to write all the same.
 
@@ -48,6 +48,7 @@ _FILES = {
     "play.js": ("mccfr.view", _SCRIPT),
     "typed.js": ("mccfr.view", _SCRIPT),
     "review.js": ("mccfr.view", _SCRIPT),
+    "runouts.js": ("mccfr.view", _SCRIPT),
 }
 """Of each file, the package whose `static` holds it, and its type."""
 _Known = Mapping[str, type]

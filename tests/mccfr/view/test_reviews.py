@@ -9,9 +9,9 @@ Shows:
 import json
 
 import pytest
+from page_parts import write_review
 from pages_server import ask, serving
 from random_policy import policy
-from reviewed import write_review
 
 from mccfr.view import Spots, open_shelf
 from mccfr.view.reviews import Reviews

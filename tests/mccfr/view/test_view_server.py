@@ -20,10 +20,10 @@ from contextlib import contextmanager
 import pytest
 from browser import browsing, program
 from commands import call, refusal
+from page_parts import check_the_cards, check_the_review, write_review
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
-from reviewed import check_the_review, write_review
 
 from mccfr.config.games import KuhnGame
 from mccfr.view import Spots, open_spots, server
@@ -248,7 +248,7 @@ def check_the_list_of_hands(page, there, worth):
     head = "[...document.querySelectorAll('#hands th button')].find((one) => one.textContent === 'equity')"
     for sign in (-1, 1):
         page[f"{head}.click()"]
-        found = [float(row[-2].removesuffix(" %")) for row in page[ROWS] if row[-2] != "–"]
+        found = [float(row[-3].removesuffix(" %")) for row in page[ROWS] if row[-3] != "–"]
         assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
     page[f"{head}.click()"]
     assert page[ROWS][0][0].translate(suits) == hands["names"][first]
@@ -375,6 +375,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.press("?")
         assert page["document.getElementById('keys').open"]
         page["document.getElementById('keys').close()"]
+        check_the_cards(page, at, holdem)
         river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
         page[f"location.hash = {json.dumps(river)}"]
         at(river)

@@ -1,7 +1,9 @@
-"""A review as `mccfr review --keep` writes it, of two hands by the random policy, and how the page shows it."""
+"""Parts of the page in a browser: a review as `mccfr review --keep` writes it, and what the next card changes."""
 
 import json
 
+import pytest
+from pages_server import ask
 from random_policy import policy
 
 from mccfr.policy.profile import Profile
@@ -61,3 +63,31 @@ def check_the_review(page, at):
     page["document.getElementById('tab-look').click()"]
     at("#line=r200")
     assert page["document.getElementById('review').hidden"]
+
+
+def check_the_cards(page, at, served):
+    """Where one card is to come, each tells what it changes, as the spot with it does; a click takes it."""
+    page["location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'"]
+    page.wait("document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0")
+    cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
+    card, _, *told = page[cells]
+    assert card == "A♠" and page["document.querySelectorAll('#picker-cards .bar').length"] > 3
+    spot, equity, values = (
+        json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
+        for what in ("spot", "equity", "values")
+    )
+    player = spot["player"]
+    share, ev = equity["mean"][player], values["mean"][player]
+    assert told[: len(spot["actions"])] == [f"{100 * one:.1f} %" for one in spot["frequencies"]]
+    assert told[-4:-1] == [f"{spot['ranges'][player]['combos']:.1f}", f"{100 * share:.1f} %", f"{ev / 100:.2f}"]
+    assert float(told[-1].removesuffix(" %")) == pytest.approx(100 * ev / (share * spot["pot_chips"]), abs=0.51)
+    page["document.querySelector('[data-row=As]').click()"]
+    at("#line=r200c/cc/cc/&board=Kc7d2s4hAs")
+    page["[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()"]
+    hands, won = spot["hands"], equity["equity"][player]
+    aces = [(hands["shares"][player][k], won[k]) for k, cell in enumerate(hands["cells"]) if not cell]
+    mean = sum(weight * one for weight, one in aces) / sum(weight for weight, _ in aces)
+    assert float(page["document.querySelector('#grid [data-class=AA] .figure').textContent"]) == pytest.approx(
+        100 * mean, abs=0.51
+    )
+    page["document.querySelector('#views button').click()"]
