@@ -10,8 +10,8 @@ from mccfr.view.connections import LIMITS
 from mccfr.view.server import ViewServer
 
 
-def serving(*spots, limits=LIMITS):
-    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots]), limits)
+def serving(*spots, limits=LIMITS, review=None):
+    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots], review), limits)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.real_rules import real_rules
 from mccfr.policy import Behaviour
+from mccfr.tables.strategy import uniform_strategy
 
 MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
 ROWS = [(hand_cards(52, 2).astype(np.int64).sum(1) * (street + 1) % 5).astype(np.int32) for street in range(4)]
@@ -35,6 +36,10 @@ class RandomPolicy(Behaviour):
 
     game: Game
     drawn: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    def strategy(self):
+        """What its fingerprint is taken of."""
+        return uniform_strategy(self.game)
 
     def probabilities(self, node, bucket):
         if (node, bucket) not in self.drawn:

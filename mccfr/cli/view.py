@@ -23,6 +23,7 @@ from mccfr.cli.progress import reporter
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Of the run in --against; default: the newest.")
 @click.option("--against-abstraction", type=path_type, help="Where the abstraction of the run in --against lies.")
+@click.option("--review", type=path_type, metavar="FILE", help="Of mccfr review --keep FILE, by this policy.")
 def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> None:
     """Look at a policy or a run in a browser, and play against it: ranges, lines, boards, equities, values. Ctrl-C
     stops.

@@ -1,6 +1,6 @@
 """Hands the page and its answers out over HTTP, to this machine alone.
 
-Python's own server does: a dozen answers in JSON and six files, asked for by one browser.  A library such as bottle
+Python's own server does: two dozen answers in JSON and ten files, asked for by one browser.  A library such as bottle
 would route them with as many lines, and serve them by the same `http.server` underneath unless another one comes with
 it; what matters here - whom it answers, with which headers - would be ours to write all the same.
 
@@ -47,6 +47,8 @@ _FILES = {
     "train.js": ("mccfr.view", _SCRIPT),
     "play.js": ("mccfr.view", _SCRIPT),
     "typed.js": ("mccfr.view", _SCRIPT),
+    "review.js": ("mccfr.view", _SCRIPT),
+    "runouts.js": ("mccfr.view", _SCRIPT),
 }
 """Of each file, the package whose `static` holds it, and its type."""
 _Known = Mapping[str, type]
@@ -132,7 +134,7 @@ class _Handler(BoundedHandler):
         try:
             given = read({"of": int, **known})
             shelf, of = self.server.shelf, given.pop("of", 0)
-            if self.path.partition("?")[0].startswith("/api/spots"):
+            if self.path.partition("?")[0].startswith(("/api/spots", "/api/review")):
                 found = does(shelf, of, **given)
             else:
                 found = does(shelf.shown(of), **given) | (shelf.told(of) if does is _game else {})
@@ -212,6 +214,7 @@ _GET: Mapping[str, _Asked] = {
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
     "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
+    "/api/review": (lambda shelf, _, **which: shelf.reviewed(**which), {"street": str, "player": str}),
     "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
 }
 _POST: Mapping[str, _Asked] = {

@@ -14,6 +14,7 @@ from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.desk import Desk
 from mccfr.view.playing import Playing
+from mccfr.view.reviews import Reviews
 from mccfr.view.solving import MOST_SOLVES, Solving
 from mccfr.view.spots import Spots
 from mccfr.view.words import details
@@ -36,8 +37,10 @@ class Shown:
 class Shelf:
     """Strategies for one game by number, opened when they are first asked for; several threads may ask."""
 
-    def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]]) -> None:
+    def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
         """`books` are names and what opens them; the first is opened at once, and raises what that raises.
+
+        review  of hands by the first; raises as `Reviews`
 
         Without any only spots that are typed can be looked at.
         """
@@ -45,6 +48,7 @@ class Shelf:
         self._books, self._lock = books, threading.Lock()
         self._places = threading.Semaphore(MOST_SOLVES)
         self._first = Shown(books[0][1](), self._places) if books else None
+        self.reviews = Reviews(review, self._first.spots) if review is not None and self._first is not None else None
         self._others: OrderedDict[int, Shown] = OrderedDict()
         self._typed: list[tuple[Path, Mapping[str, str]]] = []
         self.desk = Desk(self._places, self._show)
@@ -77,9 +81,15 @@ class Shelf:
     def told(self, number: int) -> dict[str, Any]:
         """What a page learns beside the game: `strategies` to compare, `of`, and of a typed spot how it was `asked`."""
         if number < FIRST_TYPED:
-            return {"strategies": self.names, "of": number, "asked": None}
+            return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
         run, asked = self._typed[number - FIRST_TYPED]
-        return {"strategies": [run.name], "of": number, "asked": asked}
+        return {"strategies": [run.name], "of": number, "asked": asked, "reviewed": False}
+
+    def reviewed(self, **which: str) -> dict[str, Any]:
+        """`Reviews.decisions`; `ValueError` where there is no review."""
+        if self.reviews is None:
+            raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
+        return self.reviews.decisions(**which)
 
     def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
         """`Desk.start`, with `line` that of a strategy; `ValueError` for one that is no policy or newest checkpoint."""
@@ -115,14 +125,16 @@ def open_shelf(
     against: Path | None = None,
     against_checkpoint: int | None = None,
     against_abstraction: Path | None = None,
+    review: Path | None = None,
 ) -> Shelf:
     """A policy or a run's checkpoint, what it is compared with, and the run's other checkpoints, the newest first.
 
     target  None: nothing, and spots are typed
 
     abstraction, against_abstraction  where a run's card abstraction lies, if it was moved
+    review  of hands by `target`, a file of `mccfr review --keep`
 
-    Raises as `open_spots`, and `ValueError` where the two games differ in more than their buckets and bets.
+    Raises as `open_spots` and `Reviews`; `ValueError` where the two games differ in more than their buckets and bets.
     """
 
     def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:
@@ -130,7 +142,7 @@ def open_shelf(
         return path.resolve().name + named, lambda: open_spots(path, number, where)
 
     if target is None:
-        if against is not None or checkpoint is not None:
+        if against is not None or checkpoint is not None or review is not None:
             raise ValueError("nothing is given to look at: give a policy or a run first")
         return Shelf([])
     books = [book(target, checkpoint, abstraction)]
@@ -142,7 +154,7 @@ def open_shelf(
         name, newest = book(target, chosen, abstraction)[0], book(target, checkpoint, abstraction)[1]
         books[0] = name, newest
         books += [book(target, number, abstraction) for number in reversed(numbers) if number != chosen]
-    found = Shelf(books)
+    found = Shelf(books, review)
     if against is not None:
         found.shown(1)  # what cannot be shown beside it is said at once
     return found

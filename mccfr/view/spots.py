@@ -224,6 +224,11 @@ class Spots:
         """The actions of a spot, as they are written; raises as `spot`."""
         return [one.action for one in self._actions(self._ranges.follow(line, ""))]
 
+    def named(self, line: str, actions: Sequence[str]) -> list[str]:
+        """Actions at a line in words; raises as `spot`."""
+        state = self._ranges.follow(line, "").state
+        return [self.step(state, action, line)["name"] for action in actions]
+
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """An action at a state of the real betting, as pages tell it, and the line before it."""
         told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)

@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import json
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
@@ -20,7 +21,7 @@ from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.hand_files import FoundHand, hand_files, read_hands
 from mccfr.play.hand_files.form import ROLES
 from mccfr.play.lines import Few
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.profile import Behaviour, Profile
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import holdem_of, open_player
@@ -231,15 +232,7 @@ class _Kept:
         if held and not held.startswith(head) and not head.startswith(held):
             raise ValueError(f"{self.path} holds another review: give another file to --keep, or remove it")
         whole = held.rfind(b"\n") + 1 if held.startswith(head) else 0
-        for line in held[len(head) : whole].splitlines():
-            try:
-                number, record = json.loads(line)
-                fits = isinstance(number, int) and 0 <= number < count and set(record) == _FIELDS
-            except (ValueError, TypeError, RecursionError):
-                fits = False
-            if not fits:
-                raise ValueError(f"{self.path} has a line that is no reviewed hand: remove it, or the file")
-            self.known[number] = record
+        self.known |= _records(self.path, held[len(head) : whole], count)
         durable.cut(self.path, self._file, whole)
         if not whole:
             durable.append(self.path, self._file, head)
@@ -265,6 +258,36 @@ class _Kept:
 
 
 _FIELDS = {"where", "names", "unknown", "won_chips", "aivat_chips", "decisions"}
+
+
+def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
+    """Kept hands by number below `count`; `ValueError` for a line that is none."""
+    known = dict[int, dict[str, Any]]()
+    for line in lines.splitlines():
+        try:
+            number, record = json.loads(line)
+            fits = isinstance(number, int) and 0 <= number < count and set(record) == _FIELDS
+        except (ValueError, TypeError, RecursionError):
+            fits = False
+        if not fits:
+            raise ValueError(f"{path} has a line that is no reviewed hand: remove it, or the file")
+        known[number] = record
+    return known
+
+
+def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
+    """The hands that `review_hands` has kept in a file, by `source`, a policy or a run's strategy; as far as it goes.
+
+    Raises `OSError` where it cannot be read, `ValueError` for another file or the review by another policy.
+    """
+    head, _, lines = path.read_bytes().partition(b"\n")
+    if not head.startswith(_HEAD.encode()):
+        raise ValueError(f"{path} holds no review: give the FILE of mccfr review --keep FILE")
+    side = source if isinstance(source, Profile) else Profile(source.game, source.strategy())  # type: ignore[attr-defined]
+    if json.loads(head[len(_HEAD) :])["policy"] != side.fingerprint():
+        raise ValueError(f"{path} is a review by another policy: look at that one")
+    known = _records(path, lines[: lines.rfind(b"\n") + 1], sys.maxsize)
+    return [known[number] for number in sorted(known)]
 
 
 def review_text(record: Mapping[str, Any]) -> str:

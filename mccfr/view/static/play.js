@@ -162,7 +162,9 @@ const Play = (() => {
     const again = (hand) => say(() => page.send("/api/play/again", { hand }));
     Train.begin(Object.assign(Object.create(lent), { again, sit, redraw: () => Train.drawn(table) }), (at, one) => boardOf(one, at));
     byId("tab-play").addEventListener("click", () => { location.hash = "#play"; });
-    byId("tab-look").addEventListener("click", () => { if (byId("look").hidden) location.hash = left; });
+    byId("tab-look").addEventListener("click", () => {
+      if (byId("look").hidden || !byId("review").hidden) location.hash = left.replace(/&review=\d+/, "");
+    });
     byId("play-next").addEventListener("click", next);
     byId("play-new").addEventListener("click", sit);
     byId("play-other").addEventListener("submit", bet);

@@ -30,7 +30,8 @@ const View = (() => {
   let other = null;           // that strategy here, as a spot; {problem} where it has none
   let solved = null;          // the spot solved again: what /api/solve says
   let chosen = ALL;           // cell of the grid whose hands are listed
-  let shown = "strategy";     // or "difference", "ev", or the position whose range is drawn
+  let shown = "strategy";     // or "difference", "equity", "ev", or the position whose range is drawn
+  let wished = "strategy";    // what is shown as soon as there is such a view
   let views = [];             // which of these there are
   let sorted = { by: null, down: true };  // column that hands are sorted by; null: those that mix first, then by weight
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
@@ -55,7 +56,7 @@ const View = (() => {
   /* --- where we are --- */
 
   function place() {
-    const found = { line: "", board: "", beside: NONE, of: "0" };
+    const found = { line: "", board: "", beside: NONE, of: "0", review: "" };
     for (const part of location.hash.replace(/^#/, "").split("&")) {
       const cut = part.indexOf("=");
       if (cut < 0) continue;
@@ -67,7 +68,8 @@ const View = (() => {
   }
   function address(line, board) {
     return "#line=" + encodeURIComponent(line).replaceAll("%2F", "/") +
-      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "") + (base ? "&of=" + base : "");
+      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "") + (base ? "&of=" + base : "") +
+      (Review.shown() ? "&review=" + place().review : "");
   }
   /* Go to a line; `replaced` where the step is no place to come back to. */
   function go(line, board, replaced) {
@@ -95,10 +97,9 @@ const View = (() => {
     return found;
   }
   async function load() {
-    const number = ++asked, { line, board, beside: wanted, of } = place(), at = { line, board };
+    const number = ++asked, { line, board, beside: wanted, of, review } = place(), at = { line, board };
     const typed_ = Typed.show(location.hash), played = location.hash === "#play";
     byId("look").hidden = typed_ || played;
-    byId("tab-look").setAttribute("aria-selected", !typed_ && !played);
     if (!typed_ && (!game || (!played && Number(of) !== base))) {
       try { await turn(Number(of)); } catch (error) {
         if (error.message.includes("type a spot")) location.hash = "#spot";  // there is no strategy
@@ -108,7 +109,9 @@ const View = (() => {
       }
       if (number !== asked) return;
     }
-    if (Play.show(played) || typed_) return;
+    await Review.show(typed_ || played ? "" : review).catch((error) => problem(toldOf(error)));
+    byId("tab-look").setAttribute("aria-selected", !typed_ && !played && !Review.shown());
+    if (number !== asked || Play.show(played) || typed_) return;
     if (wanted !== beside && beside !== SOLVED) beside = game.strategies[wanted] && wanted !== "0" ? wanted : NONE;
     if (board) {
       const given = split(board);
@@ -120,12 +123,14 @@ const View = (() => {
       spot = found;
       equities = worth = other = null;
       picking = null;
+      if (Review.hand(spot) >= 0) chosen = game.square ? spot.hands.cells[Review.hand(spot)] : ALL;
       if (spot.board) cards = [...split(spot.board), ...cards.slice(split(spot.board).length)];
       problem("");
       draw();
       if (spot.missing_cards) openPicker();
       document.body.dataset.ready = address(spot.line, spot.board);
       if (!spot.missing_cards) await complete(at, number);
+      else if (spot.missing_cards === 1) await RunOuts.read(spot, pick, () => number === asked);
       if (number === asked) document.body.dataset.complete = address(spot.line, spot.board);
     } catch (error) {
       if (number !== asked) return;
@@ -145,9 +150,9 @@ const View = (() => {
     base = number;
     byId("title").textContent = game.title;
     byId("facts").textContent = [game.game, ...game.facts].join(" · ");
-    document.querySelector("main").classList.toggle("list", !game.square);
-    [cards, spot, solved, beside, chosen, shown] = [firstCards(), null, null, NONE, ALL, "strategy"];
+    [cards, spot, solved, beside, chosen, wished] = [firstCards(), null, null, NONE, ALL, "strategy"];
     lent.game = game;
+    byId("tab-review").hidden = !game.reviewed;
     Play.turn();
   }
   /* What comes later than the spot itself: what is beside it, equities, values where they are quick. */
@@ -164,6 +169,8 @@ const View = (() => {
     const more = await ask("/api/equity", at);
     if (number !== asked) return;
     equities = more;
+    drawViews();
+    if (shown === "equity") drawGrid();
     drawRanges();
     drawHands();
     if (!slow()) await value(at, number);
@@ -403,13 +410,14 @@ const View = (() => {
   function drawViews() {
     const names = [["strategy", spot.role + "'s strategy"], ...(compared() ? [["difference", "Difference"]] : []),
       ...game.roles.map((role, player) => [player, role + "'s range"]),
-      ...(game.square && worth && worth.hands ? [["ev", "EV"]] : [])];
+      ...(game.square && equities?.equity ? [["equity", "Equity"]] : []), ...(game.square && worth?.hands ? [["ev", "EV"]] : [])];
     views = names.map(([key]) => key);
-    if (!views.includes(shown)) shown = "strategy";
+    shown = views.includes(wished) ? wished : "strategy";
+    byId("views").hidden = !spot.hands;
     byId("views").replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",
       "aria-selected": key === shown })));
   }
-  function show(key) { shown = key; drawViews(); drawGrid(); drawHands(); }
+  function show(key) { wished = key; drawViews(); drawGrid(); drawHands(); }
   const whose = () => game.roles[shown] ? shown : spot.player;
   /* What a strategy does with a class or hand, by the actions of both. */
   function across(actions, shares) {
@@ -423,8 +431,8 @@ const View = (() => {
   function cellsOf(from, actions) {
     const classes = spot.classes, player = whose(), colour = shared(actions);
     if (classes === null) return game.grid.label.map(() => null);
-    const most = Math.max(...classes.reach[player], 1e-300), ev = shown === "ev" ? evOfClasses() : [];
-    const low = Math.min(...ev.filter((one) => one !== null)), high = Math.max(...ev.filter((one) => one !== null));
+    const most = Math.max(...classes.reach[player], 1e-300), figures = figured(), means = figures ? meansOfClasses(figures.values) : [];
+    const known = means.filter((one) => one !== null), low = Math.min(...known), high = Math.max(...known);
     return game.grid.label.map((_, cell) => {
       if (!classes.combos[cell]) return null;
       const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
@@ -433,19 +441,24 @@ const View = (() => {
         const apart = difference(classes.probabilities[cell], compared().classes.probabilities[cell]);
         return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
       }
-      if (shown === "ev") {
-        return { shares: [1], colour: ["range-fill"], title: ev[cell] === null ? told : "EV " + big(ev[cell]) + "; " + told,
-          height: ev[cell] === null ? 0 : (ev[cell] - low) / (high - low || 1), figure: ev[cell] === null ? "" : brief3(ev[cell]) };
+      if (figures) {
+        const mean = means[cell];
+        return { shares: [1], colour: ["range-fill"], title: mean === null ? told : figures.told(mean) + "; " + told,
+          height: mean === null ? 0 : (mean - low) / (high - low || 1), figure: mean === null ? "" : figures.brief(mean) };
       }
       if (shown !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
       const text = actions.map((one, action) => one.name + " " + percent(shares[action])).join(", ");
       return { shares, colour, height: reach / most, title: text + "; " + told };
     });
   }
-  /* Mean EV of the hands of each class, by their shares; null where nobody holds one. */
-  function evOfClasses() {
+  /* What the cells of a view have figures of, and how they are told; null where they have none. */
+  const figured = () => shown === "ev" ? { values: worth.hands[spot.player], told: (ev) => "EV " + big(ev), brief: brief3 }
+    : shown === "equity" ? { values: equities.equity[spot.player], told: (share_) => "equity " + percent(share_), brief: (share_) => (100 * share_).toFixed(0) }
+    : null;
+  /* Mean over the hands of each class, by their shares; null where nobody holds one. */
+  function meansOfClasses(values) {
     const { cells, shares } = spot.hands, sums = game.grid.label.map(() => [0, 0]);
-    worth.hands[spot.player].forEach((value, hand) => {
+    values.forEach((value, hand) => {
       if (value === null) return;
       sums[cells[hand]][0] += shares[spot.player][hand] * value;
       sums[cells[hand]][1] += shares[spot.player][hand];
@@ -454,11 +467,13 @@ const View = (() => {
   }
   function drawGrid() {
     const two = compared() !== null && shown === "strategy";
-    byId("grids").hidden = !game.square;
+    byId("grids").hidden = !game.square || !spot.classes;
     byId("grids").classList.toggle("two", two);
     document.querySelector("main").classList.toggle("compared", compared() !== null);
+    document.querySelector("main").classList.toggle("list", !game.square);
+    document.querySelector("main").classList.toggle("lacking", game.square && !spot.classes);
     byId("legend").hidden = !game.square || !spot.classes;
-    byId("legend").textContent = shown === "ev" ? "EV in " + game.unit + ", between the lowest and the highest of a class."
+    byId("legend").textContent = figured() ? (shown === "ev" ? "EV in " + game.unit : "Equity in percent") + ", between the lowest and the highest of a class."
       : shown === "difference"
       ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
         "as wide as its hands come here, of those that come here most."
@@ -535,11 +550,17 @@ const View = (() => {
     found.push(figure("share", per("shares"), (share_) => percent(share_, 2)));
     if (!acts || !pair) found.push(figure("weight", per("reach")));
     const chips = (won) => won === null ? "–" : big(won);
-    found.push(figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null),
-      figure("EV", (place) => worth && worth.hands ? average(place, worth.hands[player]) : null, chips));
+    const equity = figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null);
+    const ev = figure("EV", (place) => worth && worth.hands ? average(place, worth.hands[player]) : null, chips);
+    found.push(equity, ev);
+    if (game.square && !pair && worth && worth.hands) {
+      found.push(figure("EQR", (place) => realised(equity.value(place), ev.value(place)), (share_) => percent(share_, 0)));
+    }
     if (acts && pair && pair.values) found.push(figure("EV solved", (place) => evSolved(pair, place), chips));
     return found;
   }
+  /* What is made of equity: EV as a share of what it would win of the pot; null where either is not known. */
+  const realised = (equity, ev) => ev === null || !(equity > 0) ? null : ev / (equity * spot.pot_chips);
   const evSolved = (pair, place) => pair.values[place].reduce((sum, value, action) =>
     sum === null || value === null ? null : sum + value * pair.hands.probabilities[place][action], 0);
   /* Whether a hand does several things, so that a player has to know how often. */
@@ -553,7 +574,7 @@ const View = (() => {
     drawFilters();
     byId("listed").textContent = "";
     if (!hands) return;
-    const columns = columnsOf(player, pair), seen = new Set();
+    const columns = columnsOf(player, pair), seen = new Set(), reviewed = Review.hand(spot);
     const rows = hands.names.map((_, place) => place).filter((place) => {
       const cell = hands.cells[place], first = !merged() || !seen.has(cell);
       seen.add(cell);
@@ -576,7 +597,7 @@ const View = (() => {
     const head = element("tr", null, {}, ...columns.map(drawnHead)), body = element("tbody");
     for (const place of rows) {
       const cells = columns.map((one) => { const made = one.cell(place); made.dataset.head = one.text; return made; });
-      body.append(element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" }, ...cells));
+      body.append(element("tr", null, { ...(hands.reach[player][place] > 0 ? {} : { class: "gone" }), ...(place === reviewed ? { "aria-current": "true" } : {}) }, ...cells));
     }
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
   }
@@ -806,7 +827,7 @@ const View = (() => {
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    Object.assign(lent, { toldOf, ask, send, money, split, labels: LABELS });
+    Object.assign(lent, { problem, toldOf, ask, send, money, split, labels: LABELS });
     byId("as-spot").addEventListener("click", () => {
       location.hash = "#spot&" + new URLSearchParams({ line: streetLine(), board: spot.board, of: base });
     });
@@ -815,6 +836,8 @@ const View = (() => {
     byId("lock").addEventListener("click", () => change({ at: spot.line }));
     Play.begin(lent);
     Typed.begin(lent);
+    Review.begin(lent);
+    RunOuts.begin(lent);
     window.addEventListener("hashchange", load);
     document.addEventListener("keydown", pressed);
     await load();

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 import pytest
 from browser import browsing, program
 from commands import call, refusal
+from page_parts import check_the_cards, check_the_review, write_review
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
@@ -48,9 +49,9 @@ class SlowSpots(Spots):
 
 
 @pytest.fixture(scope="module")
-def holdem():
+def holdem(tmp_path_factory):
     one, other = SlowSpots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
-    with serving(one, other) as served:
+    with serving(one, other, review=write_review(tmp_path_factory.mktemp("review") / "kept")) as served:
         served.spots = one
         yield served
 
@@ -247,7 +248,7 @@ def check_the_list_of_hands(page, there, worth):
     head = "[...document.querySelectorAll('#hands th button')].find((one) => one.textContent === 'equity')"
     for sign in (-1, 1):
         page[f"{head}.click()"]
-        found = [float(row[-2].removesuffix(" %")) for row in page[ROWS] if row[-2] != "–"]
+        found = [float(row[-3].removesuffix(" %")) for row in page[ROWS] if row[-3] != "–"]
         assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
     page[f"{head}.click()"]
     assert page[ROWS][0][0].translate(suits) == hands["names"][first]
@@ -290,7 +291,7 @@ def check_the_phone(page):
 
 @needs_browser
 def test_the_page_in_a_browser(holdem, tmp_path):
-    """Grid, line, links, back and forward, board picker, keys, both themes; nothing is asked for elsewhere."""
+    """Grid, line, links, back and forward, board picker, keys, review, both themes; nothing is asked for elsewhere."""
     with browsing(tmp_path) as page:
 
         def at(fragment):
@@ -320,10 +321,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["location.hash"] == "#line=r200c/"
         assert page[
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
-        ] in (
-            "Kc,7d",
-            "7d,Kc",
-        )
+        ] in ("Kc,7d", "7d,Kc")
         for key in "2h":
             page.press(key)
         at("#line=r200c/&board=Kc7d2h")
@@ -377,6 +375,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.press("?")
         assert page["document.getElementById('keys').open"]
         page["document.getElementById('keys').close()"]
+        check_the_cards(page, at, holdem)
         river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
         page[f"location.hash = {json.dumps(river)}"]
         at(river)
@@ -421,6 +420,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
         page["document.getElementById('tab-look').click()"]
         page.wait("!document.getElementById('look').hidden")
+        check_the_review(page, at)
         paper = "getComputedStyle(document.body).backgroundColor"
         page.prefer("light")
         light = page[paper]

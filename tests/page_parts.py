@@ -1,0 +1,93 @@
+"""Parts of the page in a browser: a review as `mccfr review --keep` writes it, and what the next card changes."""
+
+import json
+
+import pytest
+from pages_server import ask
+from random_policy import policy
+
+from mccfr.policy.profile import Profile
+from mccfr.tables.strategy import uniform_strategy
+
+
+def write_review(path):
+    """Three decisions, written by hand."""
+
+    def decision(street, line, board, hand, action, best, cost, player="Ada", ci95=None):
+        link = f"#line={line}" + (f"&board={board}" if board else "")
+        return {
+            **{"player": player, "position": "big blind", "street": street, "line": line, "board": board},
+            **{"hand": hand, "action": action, "best": best, "cost_chips": cost, "ci95_chips": ci95, "link": link},
+            **{"taken_for": "", "probability": 0.25, "pot": "raised", "resolved": False},
+        }
+
+    river = "r200c/cc/cc/r400"
+    hands = [
+        [decision("preflop", "r200", "", "7h2c", "c", "f", 40.0, ci95=[10.0, 70.0])],
+        [
+            decision("river", river, "Kc7d2s4h9d", "AdAs", "f", "c", 310.0),
+            decision("preflop", "", "", "KdKs", "c", "c", 0.0, player="<i>Bob"),
+        ],
+    ]
+    head = {"boards": 4, "hands": "", "policy": fingerprint(), "resolve": None}
+    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_chips": None, "aivat_chips": None}
+    lines = [json.dumps([n, {**told, "where": f"log, line {n}", "decisions": rows}]) for n, rows in enumerate(hands)]
+    path.write_text("\n".join(["# mccfr review " + json.dumps(head), *lines, '[2, {"where"']))
+    return path
+
+
+def fingerprint():
+    return Profile(policy().game, uniform_strategy(policy().game)).fingerprint()
+
+
+def check_the_review(page, at):
+    """The costliest decision first, the grid, line and hand of the one chosen; filters; and the way out."""
+    rows = "[...document.querySelectorAll('.review-row')].map((one) => one.dataset.place).join()"
+    page["document.getElementById('tab-review').click()"]
+    at("#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&review=0")
+    assert page[rows] == "0,1,2"
+    assert page["document.getElementById('hands-title').textContent"] == "AA"
+    assert page["document.querySelector('#hands tr[aria-current] .hand').textContent"] == "A♠A♦"
+    told = page["document.getElementById('review-told').textContent"]
+    assert told.startswith(
+        "Ada, big blind, raised pot: Fold with AdAs (the strategy: 25.0 %) costs 3.1 BB; the best is Call 2 BB."
+    ), told
+    assert page["document.getElementById('tab-look').getAttribute('aria-selected')"] == "false"
+    page["document.querySelector('[data-place=\"1\"]').click()"]
+    at("#line=r200&review=1")
+    assert "about 0.40 ± 0.3 BB" in page["document.getElementById('review-told').textContent"]
+    for name, value, left in (("street", "river", "0"), ("street", "", "0,1,2"), ("player", "<i>Bob", "2")):
+        chosen = f"document.getElementById('review-{name}')"
+        page[f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))"]
+        page.wait(f"{rows} === '{left}'")
+    page["document.getElementById('tab-look').click()"]
+    at("#line=r200")
+    assert page["document.getElementById('review').hidden"]
+
+
+def check_the_cards(page, at, served):
+    """Where one card is to come, each tells what it changes, as the spot with it does; a click takes it."""
+    page["location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'"]
+    page.wait("document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0")
+    cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
+    card, _, *told = page[cells]
+    assert card == "A♠" and page["document.querySelectorAll('#picker-cards .bar').length"] > 3
+    spot, equity, values = (
+        json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
+        for what in ("spot", "equity", "values")
+    )
+    player = spot["player"]
+    share, ev = equity["mean"][player], values["mean"][player]
+    assert told[: len(spot["actions"])] == [f"{100 * one:.1f} %" for one in spot["frequencies"]]
+    assert told[-4:-1] == [f"{spot['ranges'][player]['combos']:.1f}", f"{100 * share:.1f} %", f"{ev / 100:.2f}"]
+    assert float(told[-1].removesuffix(" %")) == pytest.approx(100 * ev / (share * spot["pot_chips"]), abs=0.51)
+    page["document.querySelector('[data-row=As]').click()"]
+    at("#line=r200c/cc/cc/&board=Kc7d2s4hAs")
+    page["[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()"]
+    hands, won = spot["hands"], equity["equity"][player]
+    aces = [(hands["shares"][player][k], won[k]) for k, cell in enumerate(hands["cells"]) if not cell]
+    mean = sum(weight * one for weight, one in aces) / sum(weight for weight, _ in aces)
+    assert float(page["document.querySelector('#grid [data-class=AA] .figure').textContent"]) == pytest.approx(
+        100 * mean, abs=0.51
+    )
+    page["document.querySelector('#views button').click()"]
