@@ -274,7 +274,7 @@ def test_noise_of_card_removal_is_cleared():
     cards, mine, noisy = small_deck(6, 2, 2, [0]), 0, 0
     hits = [bool(set(hand) & set(cards.hand_cards[mine])) for hand in cards.hand_cards.tolist()]
     other = hits.index(False)  # that some of them meet
-    for seed in range(20):
+    for seed in range(6):
         reach = np.zeros((2, len(hits)))
         reach[0, [mine, other]] = 1
         reach[1, hits] = np.random.default_rng(seed).random(sum(hits))
