@@ -19,7 +19,7 @@ from fuzzing import Format, damaged
 from fuzzing.lines import betted, walked
 from mccfr.config.games import LeducGame
 from mccfr.games.catalogue import build_game
-from mccfr.play.acpc import VERSION
+from mccfr.play.acpc import VERSION, TableError
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import Clock, LocalSeat, MatchDealer
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
@@ -277,6 +277,19 @@ def _lines(rng, which):
     return _changed(rng, lines if which == 0 else [VERSION, *lines])
 
 
+def _in_words(read):
+    """What is refused at the table can be shown in a terminal."""
+
+    def checked(data):
+        try:
+            read(data)
+        except TableError as error:
+            assert str(error).isprintable() and len(str(error)) < 600
+            raise
+
+    return checked
+
+
 def _bot(data):
     """A match to its end, as `play_acpc` follows it."""
     session, lines, heard = _session("always-call"), Lines(_Wire(data)), 0
@@ -406,7 +419,7 @@ def _wizard(data):
 
 
 VIEW = Format(_requests, _answered, seconds=60)  # the first hand to be solved again compiles kernels
-BOT = Format(lambda rng: _lines(rng, 0), _bot)
+BOT = Format(lambda rng: _lines(rng, 0), _in_words(_bot))
 DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
-SLUMBOT = Format(_said, _slumbot)
-GTOWIZARD = Format(_wizard_said, _wizard)
+SLUMBOT = Format(_said, _in_words(_slumbot))
+GTOWIZARD = Format(_wizard_said, _in_words(_wizard))

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+import tomli_w
 from commands import call, refusal
 from places import ROOT, RUNS
 from refusals import refused
@@ -39,22 +40,7 @@ WHOLE_BOARDS = (
     "abstraction.path=not-built",
     f'abstraction.recipe="{RUNS / "abstractions/quick.toml"}"',
 )
-EXPERIMENT = """
-[compare]
-last = 400
-points = 4
-seeds = [3, 4]
-[[compare.variant]]
-name = "no discount"
-set = ["solver.discount=none"]
-[[compare.variant]]
-name = "DCFR"
-set = ["solver.discount=dcfr", "solver.period_nodes=500"]
-[game]
-name = "kuhn"
-[run]
-workers = 0
-"""
+EXPERIMENT = tomli_w.dumps(KUHN)
 
 
 def changed(**compare):

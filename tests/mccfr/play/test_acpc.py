@@ -5,7 +5,7 @@ Shows:
 * Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored as
   they are (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
 * Mutated lines and answers of servers end in a sentence or are passed over
-  (test_mutated_lines_end_in_a_sentence_or_are_passed_over, test_mutated_answers_end_in_a_sentence)
+  (test_only_refusals_come_out)
 * A match goes on from its log, and a player whose line was cut in his hand (test_a_match_goes_on_from_its_log,
   test_a_player_whose_line_is_cut_comes_back)
 """
@@ -15,13 +15,13 @@ import warnings
 from random import Random
 
 import pytest
-from acpc import dealer, plan, player, rules, session
+from acpc import dealer, plan, rules, session
 from places import DATA
 from pokerkit import HandHistory
 from random_policy import policy
 from refusals import refused
 
-from mccfr.play.acpc import MOST_BYTES, TableError, followed, played, read_state, won_chips
+from mccfr.play.acpc import TableError, followed, played, read_state, won_chips
 from mccfr.play.acpc_log import LoggedHand, MatchLog, read_hand
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import LocalSeat, replay_of, score, score_text
@@ -108,71 +108,7 @@ def test_our_dealer_says_what_the_real_one_did():
             assert won_chips(followed(rules(), actions), hand.holes, hand.board) == hand.chips[0]
 
 
-# --- whatever may come ---
-
-
-def mutated(line, rng):
-    """A line of a dealer with something wrong, in bytes."""
-    data = bytearray(line.encode() + b"\r\n")
-    kind = rng.randrange(10)
-    place = rng.randrange(len(data) - 2)
-    if kind == 0:
-        data[place] = rng.randrange(256)
-    elif kind == 1:
-        del data[place : place + rng.randrange(1, 5)]
-    elif kind == 2:
-        data[place:place] = bytes(
-            rng.choice([b"\0", b"\xff\xfe", b":", b"/", b"-1", b"r99999999999999", b"\x1b[2J", b"c"])
-        )
-    elif kind == 3:
-        data[:-2] += b"c" * rng.choice([10, MOST_BYTES])
-    elif kind == 4:
-        cards = re.findall(rb"[2-9TJQKA][cdhs]", bytes(data))
-        data = bytearray(bytes(data).replace(cards[-1], cards[0]))
-    elif kind == 5:
-        data = bytearray(
-            re.sub(
-                rb":(\d+):",
-                lambda found: b":%d:" % (int(found[1]) + rng.choice([-1, 1, 10**9, 10**30])),
-                bytes(data),
-                count=1,
-            )
-        )
-    elif kind == 6:
-        data = bytearray(re.sub(rb"r(\d+)", lambda found: b"r-%s" % found[1], bytes(data), count=1))
-    elif kind == 7:
-        data = data[: rng.randrange(1, len(data))]
-    elif kind == 8:
-        parts = bytes(data).split(b":")
-        rng.shuffle(parts)
-        data = bytearray(b":".join(parts))
-    else:
-        data = bytearray(rng.randbytes(rng.randrange(1, 60)) + b"\n")
-    return bytes(data)
-
-
-@pytest.mark.parametrize("name", ["policy", "random"])
-def test_mutated_lines_end_in_a_sentence_or_are_passed_over(name):
-    """Ten thousand of them, each to a player who has heard the beginning of a match."""
-    lines = [text for to, seat, text in matches()[1][1] if to and seat == 1]
-    rng, counts = Random(5), {"refused": 0, "answered": 0, "passed over": 0}
-    shared = player(name)
-    for number in range(5_000):
-        client = AcpcSession(shared, rules())
-        for line in lines[: number % 3]:
-            try:
-                client.answer(line.encode())
-            except TableError:  # the match is that of another player, who has done something else
-                break
-        try:
-            answer = client.answer(mutated(rng.choice(lines), rng))
-        except TableError as error:
-            text = str(error)
-            assert text.isprintable() and text.isascii() and len(text) < 600
-            counts["refused"] += 1
-        else:
-            counts["passed over" if answer is None else "answered"] += 1
-    assert min(counts.values()) > 50 and counts["refused"] > 2_000
+# --- whatever may come (test_fuzz, too) ---
 
 
 def test_comments_and_repeated_lines_are_answered_as_they_should():

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from acpc import cut, dealing, guest, plan, session, visit
 from refusals import refused
+from sessions import wait_for
 
 from mccfr.play.acpc import TableError
 from mccfr.play.acpc_bot import play_acpc
@@ -215,9 +216,7 @@ def ports(said):
 
 def seated(said, players):
     """Wait until all sit, and cut their lines."""
-    until = time.monotonic() + 20
-    while sum("is here" in text for text in said) < len(players) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for(lambda: sum("is here" in text for text in said) >= len(players), 20)
     for each in players:
         each.close()
 

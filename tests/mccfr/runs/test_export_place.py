@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,12 +35,7 @@ at_end = false
 every_checkpoint = false
 [export]
 """
-DOCUMENT = {
-    "game": {"name": "kuhn"},
-    "solver": {"algorithm": "cfr"},
-    "run": {"workers": 0, "iterations": 5},
-    "evaluation": {"at_end": False, "every_checkpoint": False},
-}
+DOCUMENT = {key: table for key, table in tomllib.loads(KUHN).items() if table}
 NEEDED = {"parquet": "pyarrow", "openspiel": "pyspiel"}
 
 

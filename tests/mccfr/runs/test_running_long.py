@@ -1,13 +1,14 @@
 """Long runs: trends, lost updates, checkpoints while workers train, many resumes."""
 
 import time
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import sessions
 from commands import answer, call
-from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained
+from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained, wait_for
 
 from abstraction.kernels.jit import allocating_njit
 from mccfr.rng import new_stream, next_word
@@ -231,9 +232,19 @@ def test_trends_of_lost_work_are_dropped(tmp_path):
 # --- checkpoints while workers train ---
 
 
+class Ticks(Silent):
+    """Notes the nodes of every tick."""
+
+    def __init__(self):
+        self.nodes = []
+
+    def progress(self, progress):
+        self.nodes.append(progress.nodes)
+
+
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
     """Nothing moves while the copy is taken, with two workers and sweeps; then nodes go on while it is written."""
-    moved, counts = [], []
+    moved, reached, ticks = [], [], Ticks()
     take, commit = Snapshot.take, saving_module.checkpoint_writer.commit
 
     def watched_take(room, arrays):
@@ -244,24 +255,16 @@ def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeyp
 
     def slow_commit(root, number, specs, arrays, state, *more, **options):
         if options["background"]:
-            began = len(counts)
-            end = time.monotonic() + 20
-            while len(counts) < began + 12 and time.monotonic() < end:
-                time.sleep(0.01)
-            reached.append((state["nodes_touched"], counts[-1]))
+            began = len(ticks.nodes)
+            with suppress(AssertionError):  # the session may end before
+                wait_for(lambda: len(ticks.nodes) >= began + 12, 20)
+            reached.append((state["nodes_touched"], ticks.nodes[-1]))
         return commit(root, number, specs, arrays, state, *more, **options)
 
-    class Ticks(Silent):
-        """Notes the nodes of every tick."""
-
-        def progress(self, progress):
-            counts.append(progress.nodes)
-
-    reached = []
     monkeypatch.setattr(Snapshot, "take", watched_take)
     monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
     run = make(tmp_path / "run", {"discount": "dcfr", "period_nodes": 1_000_000}, workers=2)
-    go(run, Ticks(), seconds=1.5, checkpoint_seconds=0.5)
+    go(run, ticks, seconds=1.5, checkpoint_seconds=0.5)
     assert moved == []
     assert reached and all(later > saved for saved, later in reached)
     assert problems_of(run.directory) == []
@@ -281,25 +284,17 @@ def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_pat
 
 
 def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, monkeypatch):
-    commit, finished = saving_module.checkpoint_writer.commit, []
+    commit, finished, ticks = saving_module.checkpoint_writer.commit, [], Ticks()
 
     def slow_commit(*arguments, **options):
         if options["background"]:
             time.sleep(4.0)
-            finished.append(len(ticks))
+            finished.append(len(ticks.nodes))
         return commit(*arguments, **options)
 
-    ticks = []
-
-    class Ticks(Silent):
-        """Notes nodes."""
-
-        def progress(self, progress):
-            ticks.append(progress.nodes)
-
     monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow_commit)
-    go(make(tmp_path / "run", workers=1), Ticks(), seconds=1.0, checkpoint_seconds=0.3)
-    at_end = ticks[finished[0] - 10 : finished[0]]
+    go(make(tmp_path / "run", workers=1), ticks, seconds=1.0, checkpoint_seconds=0.3)
+    at_end = ticks.nodes[finished[0] - 10 : finished[0]]
     assert len(set(at_end)) == 1  # the workers rest long before the commit is done
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import pytest
 from pages_server import ask, serving
 from random_policy import policy
+from sessions import wait_for
 
 from mccfr.view import Spots
 from mccfr.view.connections import Limits
@@ -155,9 +156,7 @@ def test_a_request_has_a_time_for_all_of_it(spots):
 def connections(served, count):
     """So many that say nothing, and are in."""
     found = [socket.create_connection(("127.0.0.1", served.server_port)) for _ in range(count)]
-    until = time.monotonic() + 20
-    while served.open < count and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_for(lambda: served.open >= count, 20)
     yield found
     for each in found:
         each.close()
@@ -177,20 +176,17 @@ def test_only_so_many_connections_are_answered(spots):
         assert threading.active_count() <= before + 3
         for each in [*crowd[:20], *full]:
             each.close()
-        until = time.monotonic() + 20
-        while served.open and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_for(lambda: not served.open, 20)
         assert ask(served, "/api/game")[0] == 200
 
 
 def test_who_takes_no_answer_is_hung_up_on(served, monkeypatch):
-    with serving(Spots(policy(), "x" * 30_000_000), limits=SHORT) as slow:
-        with socket.create_connection(("127.0.0.1", slow.server_port)) as connection:
-            connection.sendall(request(slow))
-            until = time.monotonic() + 20
-            while slow.open and time.monotonic() < until:
-                time.sleep(0.01)
-        assert time.monotonic() < until
+    with (
+        serving(Spots(policy(), "x" * 30_000_000), limits=SHORT) as slow,
+        socket.create_connection(("127.0.0.1", slow.server_port)) as connection,
+    ):
+        connection.sendall(request(slow))
+        wait_for(lambda: not slow.open, 20)
 
 
 @pytest.mark.parametrize("error", [OverflowError("too\nlarge"), KeyError("x"), RecursionError(), MemoryError()])
@@ -217,9 +213,7 @@ RIVER = {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d"}
 
 
 def until_done(solving):
-    until = time.monotonic() + 60
-    while not solving.state()["done"] and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_for(lambda: solving.state()["done"])
     return solving.state()
 
 
@@ -259,28 +253,22 @@ def test_only_so_many_strategies_are_solved_at_a_time(spots, monkeypatch):
     with stages_that_wait(monkeypatch) as (begun, go_on), serving(spots, *others) as served:
         for of in range(MOST_SOLVES):
             assert ask(served, "/api/solve", "POST", body={**RIVER, "of": of})[0] == 200
-            until = time.monotonic() + 60
-            while len(begun) <= of and time.monotonic() < until:
-                time.sleep(0.005)
+            wait_for(lambda of=of: len(begun) > of)
             assert ask(served, "/api/solve/stop", "POST", body={"of": of})[0] == 200
         late = {**RIVER, "of": MOST_SOLVES}
         status, _, body = ask(served, "/api/solve", "POST", body=late)
         assert status == 503 and b"try again when one of them is done" in body and len(begun) <= MOST_SOLVES
         assert ask(served, "/api/solve", "POST", body=RIVER)[0] == 200
         go_on.set()
-        until = time.monotonic() + 60
-        while ask(served, "/api/solve", "POST", body=late)[0] != 200 and time.monotonic() < until:
-            time.sleep(0.01)
-        assert until_done(served.shelf.shown(MOST_SOLVES).solving)["done"] and time.monotonic() < until
+        wait_for(lambda: ask(served, "/api/solve", "POST", body=late)[0] == 200)
+        assert until_done(served.shelf.shown(MOST_SOLVES).solving)["done"]
 
 
 def test_a_spot_that_is_stopped_ends_within_its_stage(spots):
     """Thousands of iterations would take half a minute."""
     solving = Solving(spots)
     solving.start(**RIVER, iterations=5_000)
-    until = time.monotonic() + 60
-    while (solving.state()["result"] or {"iterations": 0})["iterations"] < 40 and time.monotonic() < until:
-        time.sleep(0.005)
+    wait_for(lambda: (solving.state()["result"] or {"iterations": 0})["iterations"] >= 40)
     solving.stop()
     began, found = time.monotonic(), until_done(solving)
     assert time.monotonic() - began < 5 and found["done"] and not found["problem"]

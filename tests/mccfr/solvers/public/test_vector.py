@@ -6,7 +6,6 @@ Shows:
 """
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyspiel
@@ -17,7 +16,6 @@ from places import RUNS
 from refusals import refused
 from strategies import random_strategy, some_locks
 
-from abstraction.kernels.jit import allocating_njit, njit
 from mccfr.cards.deals import card_masks
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
@@ -27,12 +25,16 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game, Rake
-from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, values
+from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, hand_values, values
+from mccfr.solvers.public.public_chance.sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    new_tables,
+    table_specs,
+)
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
-from mccfr.solvers.public.sampled_board import from_cards
-from mccfr.solvers.public.terminals.board_values import fill_lanes, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.terminals.values import new_terminal_lanes, value_jobs
+from mccfr.tables.discount import Schedule
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
@@ -264,94 +266,27 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
 # --- kernels and preparation ---
 
 
-@njit
-def fill_by_jobs(ranges, player, jobs, reach, lanes, value):
-    value_jobs(ranges, player, 0, jobs, reach, lanes, value)
+def test_noise_of_card_removal_is_cleared():
+    """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly.
 
-
-def values_by_jobs(
-    game: Game, player: int, weight: np.ndarray, chips: tuple[float, float], jobs: int = 11
-) -> np.ndarray:
-    """[2, H] values of a player's hands on board 0, at a fold and at a showdown; `weight` [H].
-
-    The last but one of more ranges than are handled at a time, so that few lanes are left to it; of 8 it is one that
-    all lanes are used for.  All of its cells that are no hand's are garbage.
+    In the walk of full width, and on sampled boards, which value many ranges at a time.
     """
-    ranges = public_tree(game).ranges
-    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 0 + 1]] for p in (player, 1 - player))
-    width = -(-(max(len(mine), len(theirs)) + 1) // 16) * 16
-    reach, value = np.full((jobs, width), 7.0), np.zeros((2 * jobs + 1, width))
-    reach[-2, : len(theirs)] = weight[theirs]
-    lanes = new_terminal_lanes(ranges, jobs, width, len(weight), np.float64)
-    lanes.jobs.source[:jobs], lanes.jobs.ending[:, :jobs] = np.arange(jobs), np.arange(2 * jobs).reshape(2, jobs)
-    lanes.jobs.chips[:, :jobs] = np.array(chips)[:, None]
-    fill_by_jobs(ranges, player, jobs, reach, lanes, value)
-    found = np.zeros((2, len(weight)))
-    found[:, mine] = value[[jobs - 2, 2 * jobs - 2], : len(mine)]
-    return found
-
-
-@allocating_njit
-def fill_by_lanes(board, player, weight, lanes, chips, out):
-    load_lanes(board, 1 - player, weight, np.arange(2), lanes.reach)
-    fill_lanes(board, player, True, lanes)
-    lanes.limit[:] = 1e-13 * lanes.total[board.showdown.cards[0] + 1]
-    for kind in range(2):
-        lanes.picked[0, 0], lanes.picked[1, 0], lanes.factor[0] = 1, kind, chips[kind]
-        store_lanes(board, player, lanes.won if kind else lanes.met, 1, lanes, out)
-
-
-def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
-    """The same, many ranges at a time: this one in the second lane, beside its double."""
-    board, most = from_cards(game.cards, 0), game.cards.most_hands
-    theirs = weight[board.hand[1 - player]]
-    found, out = np.zeros((2, len(weight))), np.ones((2, most))
-    lanes = new_lanes(most, game.cards.deck_size, np.float64)
-    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lanes, chips, out)
-    count = board.count[player]
-    found[:, board.hand[player, :count]] = out[:, :count]
-    return found
-
-
-WAYS = {"few lanes": values_by_jobs, "all lanes": partial(values_by_jobs, jobs=8), "by lanes": values_by_lanes}
-
-
-@pytest.mark.parametrize("values", WAYS.values(), ids=WAYS.keys())
-def test_terminals_equal_the_matrix_of_all_pairs(values):
-    cards = subgame_cards(small_deck(4, 3, 2, [2]), 4)
-    game, masks, generator = all_in_game(cards), cards.hand_masks(), np.random.default_rng(9)
-    for player in range(2):
-        live = [(reach > 0) & ((masks & card_masks(cards.board_cards[0])[0]) == 0) for reach in cards.reach]
-        weight = np.where(live[1 - player], generator.random(len(masks)), 0)
-        disjoint = ((masks[:, None] & masks) == 0) & live[player][:, None]
-        sign = np.sign(cards.strength[0][:, None] - cards.strength[0])
-        assert (sign[live[player]][:, live[1 - player]] == 0).sum() > live[player].sum()  # ties beside the same hand
-        met, won = values(game, player, weight, (3.0, 2.0))
-        np.testing.assert_allclose(met, 3 * disjoint @ weight, atol=1e-13)
-        np.testing.assert_allclose(won, 2 * (disjoint * sign) @ weight, atol=1e-13)
-
-
-@pytest.mark.parametrize("values", WAYS.values(), ids=WAYS.keys())
-def test_noise_of_card_removal_is_cleared(values):
-    """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly."""
-    cards = small_deck(6, 2, 2, [0])
-    mine = 0
-    shares = [h for h in range(len(cards.hand_cards)) if set(cards.hand_cards[h]) & set(cards.hand_cards[mine])]
-    noisy = 0
-    for seed in range(20):
-        reach = np.zeros((2, len(cards.hand_cards)))
-        reach[0, mine] = 1
-        reach[1, shares] = np.random.default_rng(seed).random(len(shares))
-        # One disjoint deal keeps the game playable; the kernel is given the range without it.
-        spare = next(h for h in range(len(cards.hand_cards)) if h not in shares)
-        weights = reach[1].copy()
-        reach[1, spare] = 1
+    cards, mine, noisy = small_deck(6, 2, 2, [0]), 0, 0
+    hits = [bool(set(hand) & set(cards.hand_cards[mine])) for hand in cards.hand_cards.tolist()]
+    other = hits.index(False)  # that some of them meet
+    for seed in range(6):
+        reach = np.zeros((2, len(hits)))
+        reach[0, [mine, other]] = 1
+        reach[1, hits] = np.random.default_rng(seed).random(sum(hits))
         game = all_in_game(replace(cards, reach=reach))
-        a, b = (weights[(cards.hand_cards == card).any(axis=1)].sum() for card in cards.hand_cards[mine])
-        noisy += bool(weights.sum() - a - b + weights[mine])
-        met, won = values(game, 0, weights, (5.0, 5.0))
-        assert met[mine] == 0
-        assert won[mine] == 0
+        a, b = (reach[1][(cards.hand_cards == card).any(axis=1)].sum() for card in cards.hand_cards[mine])
+        noisy += bool(reach[1].sum() - a - b + reach[1, mine])
+        values, _, _ = hand_values(game, random_strategy(game, seed))
+        assert values[0, mine] == 0 != values[0, other]
+        run = PublicChanceSampling(game, PublicChanceOptions(Schedule(), plus=False), new_tables(table_specs(game)))
+        run.run(4)
+        regrets = run.tables["regret/street0/player0"][:, game.cards.bucket[0][0, 0, [mine, other]]]
+        assert not regrets[:, 0].any() and regrets[:, 1].any()
     assert noisy > 0
 
 

@@ -19,7 +19,6 @@ from mccfr.solvers.sampling.external.packed import PRUNED_SHARE, Pruning
 from mccfr.tables.discount import Schedule
 from mccfr.trees.compiled import TERMINAL
 
-WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
 BELOW, FLOOR, PERIOD, SEEDS = 50.0, 55.0, 1_000, 16
 
 
@@ -38,7 +37,7 @@ def raising_earns(chips):
 
 def traversals_until_played(schedule, before, after, seed):
     """Iterations of one deal, all in the period of `after` nodes, until the bet is played; learnt at `before` nodes."""
-    run = Trainer(LEDUC, schedule=schedule, seed=seed, general=True, **WIDE)
+    run = Trainer(LEDUC, schedule=schedule, seed=seed, general=True)
     inner, pruning = run.inner, Pruning(1, BELOW, FLOOR, FLOOR)
     inner._own = lambda _: (pruning,)
     run.train(1)  # deals; what has been learnt of the game itself is dropped
