@@ -29,18 +29,18 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
 
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
-    from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import RECIPES
+    from mccfr.evaluation.hand_worth import builder
 
     with own_file(recipe, RECIPES) as file:
         target, loaded = out or file.with_suffix(""), load_recipe(file)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with stage_reporter() as progress:
-        built = Builder(loaded, target, workers, progress).build()
+        built = builder(file, target, workers, progress).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 
