@@ -31,6 +31,7 @@ from abstraction.isomorphism import indexer
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import LOSSLESS_BUCKETS
 from abstraction.strength import preflop_strengths, runout_sums
+from abstraction.worth import Worth
 
 
 class Near(NamedTuple):
@@ -38,10 +39,12 @@ class Near(NamedTuple):
 
     following  the next street, whose buckets potential-aware features are made of
     before     [boards, slots] bucket that each hand had on the street before, inside which it is to stay
+    worth      what hands are worth, which is no stage
     """
 
     following: NextStreet | None = None
     before: NDArray[Any] | None = None
+    worth: Worth | None = None
 
 
 class Deck(ABC):
@@ -62,6 +65,10 @@ class Deck(ABC):
     @abstractmethod
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
         """How many classes of hands there are up to a renaming of suits, and the class of each hand."""
+
+    @abstractmethod
+    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[n, slots] class of each hand on boards [n] up to a renaming of suits; -1: hand and board share a card."""
 
     @abstractmethod
     def features(self, document: dict[str, Any], near: Near) -> Features:
@@ -102,6 +109,15 @@ class StandardDeck(Deck):
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
+
+    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As `Deck.alike`."""
+        cards = STREET_CARDS[street]
+        known = canonical_boards(cards)[boards]
+        used, found = used_slots(known), np.full((len(boards), COMBO_COUNT), -1)
+        board, combo = np.nonzero(used)
+        found[used] = indexer((2, cards)).index_batch(np.concatenate([combo_table()[combo], known[board]], axis=1))
+        return found
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
         """As `Deck.features`."""

@@ -15,7 +15,9 @@ from abstraction.clustering.potential import DIRECTIONS, VALUES
 from abstraction.features import BOARDS_AT_A_TIME, HAND_CLASSES
 from abstraction.histograms import COUNT_DTYPES
 from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
+from abstraction.worth import DIMENSIONS, WHOLE
 
+_WALKS = 600_000_000  # of what hands are worth on some boards, by one thread
 _PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
 _DISTINCT = {
     ("flop", "histogram"): (1_034_942, "bins", 50),
@@ -66,7 +68,9 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
     strengths = _slots(5) * 2
     # Sums over run-outs and of their squares, and a copy that is being compared or written.
     sums = 3 * 8 * _slots(cards) if cards in (3, 4) else 0
-    if document["features"] in CLUSTERED:
+    if document["features"] == "values":
+        own = 4 * _slots(cards) + min(document["sample"] or _slots(cards), WHOLE) * 16 * DIMENSIONS + workers * _WALKS
+    elif document["features"] in CLUSTERED:
         own = _clustered_bytes(document, workers)
         if document["features"] == "potential":
             own += _slots(cards + 1) * 4
@@ -89,7 +93,7 @@ def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
     cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
     for street, dealt in enumerate(deck.board_cards):
         boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
-    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
+    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0), "values": 2 * DIMENSIONS}
     description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
     strengths = 10 * 8  # of a full board: sums, squares, and the numbering of hands that are alike
     return _PROCESS + boards * hands * (strengths + 3 * description)

@@ -7,7 +7,10 @@
 
 `lossless` keeps every class of hands apart; `histogram` describes a flop or turn hand by the distribution of its river
 strength; `potential` by the distribution over the next street's buckets; `ehs` and `ehs2` by its mean or mean square
-strength, cut at percentiles; `ochs` describes a river hand by its equity against clusters of opponent hands.
+strength, cut at percentiles; `ochs` describes a river hand by its equity against clusters of opponent hands; `values`
+describes a hand by what it wins at each decision if both go on by the policies that the recipe names:
+
+    values = ["policy"]
 
 With a table `[deck]` the recipe is for games with that small deck.  Their streets have the names of hold'em's, from the
 preflop on, whatever is dealt on them; the last has what the river has.
@@ -25,13 +28,13 @@ from abstraction.listing import DeckListing
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
     "preflop": ("lossless",),
-    "flop": ("lossless", "histogram", "potential", "ehs", "ehs2"),
-    "turn": ("lossless", "histogram", "potential", "ehs", "ehs2"),
-    "river": ("ochs", "ehs"),
+    "flop": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
+    "turn": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
+    "river": ("ochs", "ehs", "values"),
 }
 """Features that each street can have."""
-_ALLOWED_LAST = ("lossless", "ochs", "ehs")
-_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2")
+_ALLOWED_LAST = ("lossless", "ochs", "ehs", "values")
+_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2", "values")
 """And those with a small deck."""
 LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Classes of hands up to a renaming of suits."""
@@ -60,13 +63,14 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "ehs": ("buckets",),
     "ehs2": ("buckets",),
     "ochs": (*_COMMON, "clusters"),
+    "values": ("buckets", "sample", "iterations"),
 }
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One street.  None stands for a default that `stage_document` resolves."""
 
-    features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs"]
+    features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs", "values"]
     buckets: int | None = None  # needed, except where lossless
     distance: Literal["emd", "l2"] | None = None  # emd for histograms and potential, l2 for ochs
     bins: int = 50  # of a histogram
@@ -95,6 +99,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A whole abstraction: of hold'em, where the preflop is lossless, or of a small deck."""
 
     seed: int = 0
+    values: Sequence[str] = ()  # policies, by which features = "values" go; beside the recipe
     deck: DeckRecipe | None = None
     preflop: StreetRecipe = StreetRecipe(features="lossless")
     flop: StreetRecipe | None = None
@@ -141,8 +146,20 @@ def check_recipe(recipe: Recipe) -> None:
         _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
         _check_nesting(street, part, small=recipe.deck is not None)
     build_order(recipe)
+    _check_worth(recipe, parts)
     if not 0 <= recipe.seed < 2**32:
         raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
+
+
+def _check_worth(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
+    for street, part in parts.items():
+        if part.features != "values":
+            continue
+        if not recipe.values:
+            raise ValueError(f"{street}.features = 'values' needs policies: name them, as values = [\"policy\"]")
+        if part.public or part.nested or part.levels == 2:
+            key = "public" if part.public else "nested" if part.nested else "levels"
+            raise ValueError(f"{street}.{key} and {street}.features = 'values' cannot be combined: leave {key} out")
 
 
 def _allowed(recipe: Recipe, street: str) -> tuple[str, ...]:
@@ -217,6 +234,9 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
     if recipe.deck is not None:
         document["deck"] = {**msgspec.to_builtins(recipe.deck), "board_cards": list(recipe.deck.board_cards)}
         document["nested"] = part.nested
+    if part.features == "values":
+        document["sample"] = SAMPLE if part.sample is None else part.sample
+        return document | {"seed": recipe.seed}
     if part.features not in CLUSTERED:
         if part.public:
             return document | {"public": part.public, "seed": recipe.seed}

@@ -101,6 +101,16 @@ class SmallDeck(Deck):
         dtype = bucket_dtype(count)
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
+    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
+        """As `Deck.alike`."""
+        found: NDArray[np.int64] = self._alike[self._street(street)][boards]
+        return found
+
+    @cached_property
+    def _alike(self) -> list[NDArray[np.int64]]:
+        numbered = [self.listing.numbers(street, merge_suits=True) for street in range(self.listing.streets)]
+        return [numbers.astype(np.int64) for numbers in numbered]
+
     def features(self, document: dict[str, Any], near: Near) -> Features:
         """As `Deck.features`."""
         street = document["street"]

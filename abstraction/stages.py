@@ -17,14 +17,15 @@ from abstraction.buckets import bucket_dtype, unused
 from abstraction.clustering.assign import group_members, nearest_centres
 from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import KMeansState, begin_or_resume, run, start_from, state_arrays
-from abstraction.clustering.metric import distance_code
+from abstraction.clustering.metric import L2, distance_code
 from abstraction.clustering.percentiles import percentile_buckets
-from abstraction.clustering.points import Problem
+from abstraction.clustering.points import Problem, distinct_points
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
 from abstraction.deck import Deck, Near, StandardDeck
 from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
 from abstraction.report import bucket_totals, summary
+from abstraction.worth import WorthPoints, assign
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
 
@@ -73,6 +74,8 @@ class StageMaker:
                 bucket, found = self._lossless(street, phases)
             elif features in ("ehs", "ehs2"):
                 bucket, found = self._percentiles(document, near, phases)
+            elif features == "values":
+                bucket, found = self._by_worth(document, near, keeper, phases)
             else:
                 bucket, found = self._clustered(document, near, keeper, phases)
         except ValueError as error:
@@ -123,8 +126,7 @@ class StageMaker:
             features = self._deck.features(document, near)
             hands = collect(features, self._workers, self._deck.parents(document, near), share)
         whole = Problem(hands.points, hands.weights, distance_code(document["distance"]), self._workers)
-        if k > len(hands.points):
-            raise ValueError(f"k is {k}, but there are {len(hands.points)} distinct points: choose k at most that")
+        _check_k(k, hands.points)
         with phases.phase("clustering") as share:
             chosen = _drawn(hands.weights, document["sample"], document["seed"])
             found = _cluster(whole, hands.parents, chosen, document, keeper, share)
@@ -142,6 +144,38 @@ class StageMaker:
             "explained": variance_explained(hands.points, labels, hands.weights, k),
         }
         return bucket, Stage({"centres": found.centres[order]}, facts)
+
+    def _by_worth(
+        self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
+    ) -> tuple[NDArray[Any], Stage]:
+        """See `abstraction.worth`."""
+        k, street, deck = document["buckets"], document["street"], self._deck
+        assert near.worth is not None
+        with phases.phase("features") as share:
+            points = WorthPoints(near.worth, deck.alike, (street, deck.hands(street)), document["seed"], self._workers)
+            found = points.describe(points.sample(0 if points.whole else document["sample"]), share)
+            merged = distinct_points(found.points, found.weights)
+        _check_k(k, merged.points)
+        problem = Problem(np.ascontiguousarray(merged.points), merged.weights, L2, self._workers)
+        with phases.phase("clustering") as share:
+            state = _flat(problem, document, keeper, share)
+        centres = np.ascontiguousarray(state.centres[np.argsort(state.centres @ points.towards, kind="stable")])
+        with phases.phase("assignment") as share:
+            bucket = assign(points, found if points.whole else None, centres, keeper, share)
+        facts = {
+            "buckets": k,
+            "clustered_points": len(problem.points),
+            "lloyd_iterations": state.iteration,
+            "inertia": state.inertia,
+            "axes_keep": points.kept,
+            "explained": variance_explained(problem.points, state.labels, problem.weights, k),
+        }
+        return bucket, Stage({"centres": centres}, facts)
+
+
+def _check_k(k: int, points: NDArray[Any]) -> None:
+    if k > len(points):
+        raise ValueError(f"k is {k}, but there are {len(points)} distinct points: choose k at most that")
 
 
 class _Keys:

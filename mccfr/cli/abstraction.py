@@ -30,10 +30,10 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
 
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
-    from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
+    from mccfr.evaluation.hand_worth import builder
     from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
@@ -41,7 +41,7 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with reporter() as report, naming_stages(report) as progress:
-        built = Builder(loaded, target, workers, progress).build()
+        built = builder(file, target, workers, progress).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 

@@ -88,7 +88,7 @@ class Policy(Behaviour):
         every message names the file.
         """
         path = Path(path)
-        meta = _read_meta(path)
+        meta = read_meta(path)
         with _named(path):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
             unread = [name for name in files if name in fields.tables or name.startswith(DECK) or name == _LINES_FILE]
@@ -268,7 +268,8 @@ def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: s
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def read_meta(path: Path) -> dict[str, Any]:
+    """What a policy's directory says of itself; raises as `Policy.open`."""
     if not (path / META).is_file():
         raise FileNotFoundError(f"{path} is not a policy: it has no {META}; give a directory that mccfr export wrote")
     return read_manifest(path / META, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
@@ -303,7 +304,7 @@ def verify_policy(path: Path) -> list[str]:
     """
     path = Path(path)
     try:
-        meta = _read_meta(path)
+        meta = read_meta(path)
         with _named(path):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
             found = file_problems(path, files)

@@ -196,11 +196,10 @@ def find_abstraction(config: Config, base: Path, reporter: Reporter) -> None:
         return
     path = base / wanted.path
     if wanted.recipe is not None:
-        from abstraction.build import Builder
-        from abstraction.recipe import load_recipe
+        from mccfr.evaluation.hand_worth import builder
 
         with naming_stages(reporter) as progress:
-            Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
+            builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()
     elif is_abstraction(path):
         for problem in verify_abstraction(path):
             raise ValueError(f"{path}: {problem}: build the abstraction again")

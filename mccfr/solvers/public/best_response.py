@@ -50,7 +50,7 @@ class Walk:
         public: PublicTree,
         tables: Sequence[npt.NDArray[np.floating]],
         threads: int = 1,
-        choices: Sequence[npt.NDArray[np.float64]] | None = None,
+        choices: Sequence[npt.NDArray[np.floating]] | None = None,
         *,
         sums: bool = False,
         follow: bool = True,

@@ -86,11 +86,14 @@ class PublicTree(NamedTuple):
         return len(self.boards.weight)
 
 
-def public_tree(game: Game, strategies: Strategies | None = None, *, merge: bool = False) -> PublicTree:
+def public_tree(
+    game: Game, strategies: Strategies | None = None, *, merge: bool = False, some: bool = False
+) -> PublicTree:
     """Prepare the public tree of a game with listed cards; deal weights in float64; `merge` as of `make_ranges`.
 
     With `strategies`, by block [buckets, slots], for walks on those alone: a board is walked for others where suits
-    make no difference to what is played, and not only where they make none to the game.
+    make no difference to what is played, and not only where they make none to the game.  With `some` boards may be some
+    of those that the deck allows, which stand for all; `joint_weight` is 1 then, whatever it is.
 
     Raises `ValueError` for a game without cards beside its tree; if chance is not dealt evenly: hands of unequal
     numbers of cards, two hands of the same two cards, boards that are not all those the deck allows; or if a hand that
@@ -102,7 +105,7 @@ def public_tree(game: Game, strategies: Strategies | None = None, *, merge: bool
     if game.rake is not None:
         trees = trees._replace(rake=game.rake.of(2 * np.abs(trees.chips)))
     trees, locks = _locked(trees, game.tree)
-    weight = _board_weights(cards)
+    weight = _board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
@@ -116,7 +119,7 @@ def public_tree(game: Game, strategies: Strategies | None = None, *, merge: bool
         PublicBoards(weight, child, last, start[:2].astype(np.int64)),
         _tasks(trees, int(np.diff(child[0])[0])),
         copies,
-        joint_weight(cards),
+        1.0 if some else joint_weight(cards),
         locks,
         no_balances(int(start[-1])),
     )
@@ -195,7 +198,7 @@ def _board_ranges(
     return child, last
 
 
-def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
+def _board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
     """[S] chance of each board of a street given the one before and two hands that hit neither; see `public_tree`."""
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))
@@ -210,12 +213,13 @@ def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
         given = given and len(boards) == 1  # a subgame's board, or one that lies already (`Cards.after`), is not chance
         if not given and dealt:
             below = np.bincount(cards.board_parent[street], minlength=parents)
-            if np.any(below != comb(deck - known, dealt)):
+            if np.any(below != comb(deck - known, dealt)) and not some:
                 raise ValueError(
                     f"street {street} has {below.min()} to {below.max()} boards below one board: all "
                     f"{comb(deck - known, dealt)} ways to deal {dealt} of {deck - known} cards are needed"
                 )
-            weight[street] = 1 / comb(deck - known - 2 * int(held[0]), dealt)
+            share = below.mean() / comb(deck - known, dealt)
+            weight[street] = 1 / (share * comb(deck - known - 2 * int(held[0]), dealt))
         elif len(boards) != parents:
             raise ValueError(f"street {street} has {len(boards)} boards although none of its cards is dealt by chance")
         known = boards.shape[1]

@@ -1,0 +1,172 @@
+"""What every hand is worth at every decision of a street: features for buckets that know it (`features = "values"`).
+
+WEVA (Li & Huang 2026) puts hands together that had alike values in the iterations of a short run.  Here the run is one
+of the program's own, on buckets that are there, and its iterations are policies of it: a hand's features are, for each
+policy, decision of either player on the street and action, the chips that it wins on average if both go on by the
+policy: its counterfactual value over the weight of the hands that it meets.  So what it met on the way counts, and how
+often it comes there does not.  Every policy plays uniformly once in `1 / EXPLORED` decisions, that all are met.
+
+Ours: the boards that follow one are drawn where they are many, and then hands that a renaming of suits makes alike are
+alike only in the mean, which `abstraction.worth` takes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import STREET_CARDS, canonical_boards
+from abstraction.build import Builder, Progress
+from abstraction.listing import same_listing
+from abstraction.recipe import STREETS, Recipe, load_recipe
+from mccfr.cards.cards import Cards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.dealt import Board, DealtCards
+from mccfr.cards.deck import WholeDeck
+from mccfr.cards.listed import ListedCards
+from mccfr.evaluation.board_game import known_rows
+from mccfr.policy.profile import Profile
+from mccfr.policy.read import Policy, read_meta
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.merged_rows import in_dtype
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.tables.strategy import row_starts
+from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
+from storage.manifest import content_hash
+
+EXPLORED = 0.01
+FOLLOWING = (16, 4)
+"""Of the whole deck, boards of the next street that are drawn for each board, and of the street after that for each of
+these; elsewhere all that follow are walked."""
+_FAR_FROM_ZERO = 2.0**40
+"""What reach is multiplied with: products of both players' may be 1e-40, which float32 has not."""
+Floats = npt.NDArray[np.floating]
+Cells = npt.NDArray[np.float32]
+
+
+def run_outs(cards: DealtCards, street: int, boards: Sequence[Board], seed: int) -> ListedCards:
+    """Some boards of a street, each with the boards before it and some of those that may follow, as listed cards."""
+    paths = [cards.path(street, board) for board in boards]
+    known = [[path[here] for path in paths] for here in range(1, street + 1)]
+    parents = [np.zeros(len(boards), np.int32), *[np.arange(len(boards), dtype=np.int32)] * (street - 1)]
+    for here in range(street, cards.streets - 1):
+        every = [cards.boards_after(here, board) for board in known[-1]]
+        if cards.boards is None:
+            every = [
+                _drawn(after, (seed, *board), FOLLOWING[here > street])
+                for board, after in zip(known[-1], every, strict=True)
+            ]
+        parents.append(np.repeat(np.arange(len(every), dtype=np.int32), [len(after) for after in every]))
+        known.append([board for after in every for board in after])
+    known.insert(0, [paths[0][0]])
+    parents.insert(0, np.zeros(1, np.int32))
+    rows = [[cards.bucket_row(here, 0, board) for board in some] for here, some in enumerate(known)]
+    return ListedCards(
+        cards.hand_cards,
+        [""] * cards.hand_count,
+        cards.reach,
+        [np.array([_cards(cards, here, board) for board in some], np.int16) for here, some in enumerate(known)],
+        parents,
+        np.array([cards.strengths(board) for board in known[-1]], np.int32),
+        [np.tile(np.array(row, np.int32), (2, 1, 1)) for row in rows],
+        np.asarray(cards.buckets),
+    )
+
+
+def _drawn(boards: Sequence[Board], seed: tuple[int, ...], count: int) -> list[Board]:
+    some = np.random.default_rng(seed).permutation(len(boards))[:count]
+    return [boards[place] for place in np.sort(some).tolist()]
+
+
+def _cards(cards: DealtCards, street: int, board: Board) -> list[int]:
+    return cards.board_cards[street][board].tolist() if isinstance(cards, ListedCards) else list(board)
+
+
+def worth(side: Profile, street: int, boards: Sequence[Board], seed: int = 0) -> Cells:
+    """[boards, H, D] chips that hands win on average at decisions of a street, by player, decision and action; 0 where
+    a hand cannot be.
+
+    Walks are in float32 of the whole deck, as `board_game`, and have a row of the street's tables for each hand on each
+    board.
+    """
+    cards, tables, _ = known_rows(side.game, side.strategy, run_outs(side.game.cards.at_table(), street, boards, seed))
+    held, bucket = cards.bucket[street] != NO_BUCKET, list(cards.bucket)
+    bucket[street] = np.where(held, np.cumsum(held.reshape(2, -1), axis=1).reshape(held.shape) - 1, NO_BUCKET)
+    played, dtype = list[Floats](), np.float32 if side.game.cards.boards is None else np.float64
+    for block, table in enumerate(tables):
+        count, rows = np.diff(row_starts(side.game, block)), cards.bucket[street][block % 2][held[block % 2]]
+        mixed = (1 - EXPLORED) * table + EXPLORED / np.repeat(count, count)[:, None]
+        played.append((mixed.take(rows, axis=1) if block // 2 == street else mixed).astype(dtype))
+    cards = replace(cards, bucket=[numbers.astype(np.int32) for numbers in bucket])
+    public = in_dtype(public_tree(replace(side.game, cards=cards), some=True), dtype)
+    public = public._replace(reach=public.reach * dtype(_FAR_FROM_ZERO))
+    found = []
+    for player in range(2):
+        won = _choices(public, played, street, player)
+        met = _choices(_met(public, street, player), played, street, player)
+        out = np.zeros((*held[player].shape, len(won)), np.float32)
+        out[held[player]] = np.divide(won, met, out=np.zeros_like(won), where=met > 0).T
+        found.append(out)
+    return np.concatenate(found, axis=2)
+
+
+def _met(public: PublicTree, street: int, player: int) -> PublicTree:
+    """The tree where each way out of a street pays a player a chip: what his hands win is the weight that they meet."""
+    trees = public.trees
+    here = np.repeat(trees.street, np.diff(trees.first)) == street
+    ends = np.isin(trees.kind, (AT_FOLD, AT_SHOWDOWN)) | (here & (trees.kind != AT_DECISION))
+    kind, chips = np.where(ends, AT_FOLD, trees.kind).astype(np.int8), np.where(ends, 1.0 - 2.0 * player, 0.0)
+    return public._replace(trees=trees._replace(kind=kind, chips=chips, rake=np.zeros_like(chips)))
+
+
+def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: int) -> Floats:
+    """[slots, cells] what a player's hands win by each action of a street, times their reach."""
+    own, kept = 2 * street + player, [np.zeros((0, 0), table.dtype) for table in tables]
+    for block in (player, own):  # of the first street too: his range is walked only where its choices are asked for
+        kept[block] = np.zeros((2 * len(tables[block]), tables[block].shape[1]), tables[block].dtype)
+    Walk(public, tables, choices=kept).values(player)
+    return kept[own][: len(tables[own])]
+
+
+class PolicyWorth:
+    """`abstraction.worth.Worth` by policies: for each of them the columns of `worth`, side by side."""
+
+    def __init__(self, recipe: Recipe, base: Path) -> None:
+        """Policies of `recipe.values`, which lie beside it in `base`; `ValueError` unless all are of its deck."""
+        self._recipe, self._paths = recipe, [base / name for name in recipe.values]
+        metas = [read_meta(path) for path in self._paths]
+        self.identity = content_hash({"worth": 1, "files": [meta["files"] for meta in metas]})
+
+    @cached_property
+    def _sides(self) -> list[Profile]:
+        found = []
+        for path in self._paths:
+            policy = Policy.open(path)
+            if not _of_deck(policy.game.cards, self._recipe):
+                deck = "hold'em" if self._recipe.deck is None else "the recipe's [deck]"
+                raise ValueError(f"values: {path} is a policy of other cards than {deck}: name one of the same cards")
+            found.append(Profile(policy.game, policy.strategy()))
+        return found
+
+    def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
+        """As `Worth`."""
+        here, known = STREETS.index(street), boards.tolist()
+        if self._recipe.deck is None:
+            known = [tuple(board) for board in canonical_boards(STREET_CARDS[street])[boards].tolist()]
+        return np.concatenate([worth(side, here, known, self._recipe.seed) for side in self._sides], axis=2)
+
+
+def _of_deck(cards: Cards, recipe: Recipe) -> bool:
+    if recipe.deck is None:
+        return isinstance(cards, WholeDeck) and tuple(cards.board_cards) == (0, 3, 1, 1)
+    return isinstance(cards, ListedCards) and same_listing(recipe.deck.listing(), cards.hand_cards, cards.board_cards)
+
+
+def builder(recipe: Path, out: Path, workers: int = 1, progress: Progress | None = None) -> Builder:
+    """Builds the abstraction of a recipe's file, with what hands are worth by the policies that it names."""
+    loaded = load_recipe(recipe)
+    by = PolicyWorth(loaded, recipe.parent) if loaded.values else None
+    return Builder(loaded, out, workers, progress, worth=by)
