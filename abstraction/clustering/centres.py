@@ -63,7 +63,8 @@ def _medians_range(first, last, points, weights, members, centres):
         if mine.shape[0] == 0:
             continue
         half = 0.0
-        low[:], high[:] = np.inf, -np.inf
+        for j in range(dimensions):  # arrays are not assigned whole: that takes seconds to compile
+            low[j], high[j] = np.inf, -np.inf
         for x in mine:
             half += weights[x]
             for j in range(dimensions):
@@ -76,9 +77,9 @@ def _medians_range(first, last, points, weights, members, centres):
                 middle = low[j] + (high[j] - low[j]) * np.float32(0.5)
                 pivot[j] = middle if middle < high[j] else low[j]
                 open_ += low[j] < high[j]
+                below[j], under[j], over[j] = 0.0, low[j], high[j]
             if open_ == 0:
                 break
-            below[:], under[:], over[:] = 0.0, low, high
             _count_below(points, weights, mine, pivot, below, under, over)
             for j in range(dimensions):
                 if low[j] < high[j]:
@@ -86,7 +87,8 @@ def _medians_range(first, last, points, weights, members, centres):
                         high[j] = under[j]
                     else:
                         low[j] = over[j]
-        centres[c] = low
+        for j in range(dimensions):
+            centres[c, j] = low[j]
 
 
 def group_centres(

@@ -1,6 +1,8 @@
 """What recipes can ask for: potential-aware, lossless and nested buckets, restarts, memory, reports, bad input."""
 
+import os
 import random
+import shutil
 from itertools import pairwise
 
 import numpy as np
@@ -337,9 +339,6 @@ def build_agreement(first, second):
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-SMALL_STREETS = ("preflop", "flop")  # the tables of all four take a second to write, and more to read
-
-
 def fabricated(root, streets, buckets=2, number=0):
     """Stages whose buckets are a function of the slot alone."""
     for street in streets:
@@ -361,7 +360,16 @@ def fabricated(root, streets, buckets=2, number=0):
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory):
-    return fabricated(tmp_path_factory.mktemp("tables"), SMALL_STREETS)
+    return fabricated(tmp_path_factory.mktemp("tables"), STREETS)
+
+
+@pytest.fixture
+def damaged(tables, tmp_path):
+    """A copy of which the first two streets may be damaged; those behind them are large, and links."""
+    for street in STREETS:
+        how = shutil.copy if street in ("preflop", "flop") else os.link
+        shutil.copytree(tables / street, tmp_path / "damaged" / street, copy_function=how)
+    return tmp_path / "damaged"
 
 
 def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
@@ -391,25 +399,23 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
 
 def test_info_compares(capsys, tables):
     found = answer(capsys, "abstraction", "info", tables, "--against", tables)
-    assert [found[street]["adjusted_rand_index"] for street in SMALL_STREETS] == [1.0] * 2
+    assert [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
     assert "adjusted Rand index" not in call(capsys, "abstraction", "info", tables)[1]
 
 
-def test_a_damaged_bucket_file_exits_2(capsys, tmp_path):
-    root = fabricated(tmp_path, SMALL_STREETS)
-    stage = open_checkpoint(checkpoint_path(root / "flop", 0))
+def test_a_damaged_bucket_file_exits_2(capsys, damaged):
+    stage = open_checkpoint(checkpoint_path(damaged / "flop", 0))
     victim = stage.path / next(name for name in stage.files if "bucket/c" in name)
     flip(victim)
-    assert "checksum" in refusal(capsys, "abstraction", "bucket", root, "--hand", "AsKd", "--board", "Qs7h2c")
-    assert call(capsys, "abstraction", "bucket", root, "--hand", "AsKd")[0] == 0  # the preflop is as it was
+    assert "checksum" in refusal(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd", "--board", "Qs7h2c")
+    assert call(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd")[0] == 0  # the preflop is as it was
 
 
-def test_a_flipped_bit_in_any_file_is_always_caught(tmp_path):
-    root = fabricated(tmp_path, SMALL_STREETS)
+def test_a_flipped_bit_in_any_file_is_always_caught(damaged):
     generator, tried = random.Random(8), 0
-    assert verify_abstraction(root) == []
-    for street in SMALL_STREETS:
-        stage = checkpoint_path(root / street, 0)
+    assert verify_abstraction(damaged) == []
+    for street in ("preflop", "flop"):
+        stage = checkpoint_path(damaged / street, 0)
         for file in sorted(path for path in stage.rglob("*") if path.is_file()):
             good = file.read_bytes()
             for bit in {0, 8 * len(good) - 1, *(generator.randrange(8 * len(good)) for _ in range(6))}:
@@ -422,4 +428,4 @@ def test_a_flipped_bit_in_any_file_is_always_caught(tmp_path):
                         open_checkpoint(stage).read("bucket")
                 tried += 1
             file.write_bytes(good)
-    assert tried > 60 and verify_abstraction(root) == []
+    assert tried > 60 and verify_abstraction(damaged) == []
