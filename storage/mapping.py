@@ -268,6 +268,12 @@ def give_back(array: np.ndarray) -> None:
         _check(_libc.madvise(first, length, mmap.MADV_DONTNEED), "giving memory back")
 
 
+def populate(array: np.ndarray) -> None:
+    """Bring the pages of an array of `map_reserved` into memory, to be written; `OSError` where there is none left."""
+    if array.nbytes:
+        _populate(array.ctypes.data, _round_up(array.nbytes, mmap.PAGESIZE), writable=True)
+
+
 def _mmap(address: int | None, length: int, protection: int, flags: int, descriptor: int, offset: int) -> int:
     result = _libc.mmap(address, length, protection, flags, descriptor, offset)
     if result == _MAP_FAILED:

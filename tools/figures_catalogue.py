@@ -171,37 +171,32 @@ _DISCOUNT_COMPARISONS = (
 _MINIMISER_COMPARISONS = (("NormalHedge DCFR", "DCFR(3/2, 0, 2)"), ("Optimistic LCFR", "LCFR"))
 
 
-def _goofspiel(request: Request) -> PaperFigure:
-    last = {"small": 1024, "paper": 8192}[request.size]
+def _discounts(
+    title: str, game: Document, last: int, request: Request, comparisons: Sequence[tuple[str, str]]
+) -> PaperFigure:
+    """Discounts, and CFR without any, on a game without big blinds."""
     document = {
-        "game": {"name": "goofspiel"},
+        "game": game,
         "solver": {"algorithm": "cfr"},
         "run": {"workers": request.workers or 0},
         "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
     }
-    comparisons = [("CFR", "LCFR"), *_DISCOUNT_COMPARISONS]
     return PaperFigure(
-        "Goofspiel, five cards",
+        title,
         {"curves": document},
         [FigureView("curves", "iterations", "exploitability_chips")],
         [Comparison(better, worse, last / 4, last) for better, worse in comparisons],
     )
 
 
+def _goofspiel(request: Request) -> PaperFigure:
+    last, comparisons = {"small": 1024, "paper": 8192}[request.size], [("CFR", "LCFR"), *_DISCOUNT_COMPARISONS]
+    return _discounts("Goofspiel, five cards", {"name": "goofspiel"}, last, request, comparisons)
+
+
 def _matrix(request: Request) -> PaperFigure:
-    last = {"small": 4096, "paper": 1048576}[request.size]
-    document = {
-        "game": {"name": "matrix", "payoffs": [[1, 0.9], [-0.7, 1]]},
-        "solver": {"algorithm": "cfr"},
-        "run": {"workers": request.workers or 0},
-        "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
-    }
-    return PaperFigure(
-        "The matrix game [[1, 0.9], [-0.7, 1]]",
-        {"curves": document},
-        [FigureView("curves", "iterations", "exploitability_chips")],
-        [Comparison(better, worse, last / 4, last) for better, worse in _DISCOUNT_COMPARISONS],
-    )
+    last, game = {"small": 4096, "paper": 1048576}[request.size], {"name": "matrix", "payoffs": [[1, 0.9], [-0.7, 1]]}
+    return _discounts("The matrix game [[1, 0.9], [-0.7, 1]]", game, last, request, _DISCOUNT_COMPARISONS)
 
 
 def _sampled(number: int, request: Request) -> PaperFigure:

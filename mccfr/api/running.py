@@ -193,8 +193,8 @@ def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
     return Run(opened.directory, abstraction=opened.abstraction_path)
 
 
-class CallbackReporter:
-    """What a run has to tell, as texts for a function; counters once every ten seconds."""
+class CallbackReporter(report.Silent):
+    """What a run has to tell, as texts for a function; counters once every ten seconds, in the place of phases."""
 
     _SECONDS = 10.0
 
@@ -205,9 +205,6 @@ class CallbackReporter:
     def message(self, text: str) -> None:
         """Pass it on."""
         self._callback(text)
-
-    def phase(self, text: str, share: float | None = None) -> None:
-        """Leave it out: what takes long is told of by counters."""
 
     def progress(self, progress: report.SessionProgress) -> None:
         """Pass it on if the last one is long enough ago."""

@@ -44,7 +44,7 @@ from mccfr.runs.session import control
 from mccfr.runs.session.pool import NobodyLost
 from mccfr.runs.session.pools import PoolOpener
 from mccfr.runs.session.strata.frames import first_specs
-from mccfr.runs.session.strata.pool import Intervals
+from mccfr.runs.session.strata.pool import ByIntervals, Intervals
 from mccfr.runs.session.watch import SILENT_SECONDS, Silence
 from mccfr.runs.session.worker import map_tables
 from mccfr.solvers.solver import WorkerState
@@ -58,7 +58,7 @@ RECORDS = "cluster.jsonl"
 _NAP_SECONDS = 0.0005
 
 
-class ClusterPool(NobodyLost):
+class ClusterPool(ByIntervals, NobodyLost):
     """What `mccfr.runs.session.pool.Pool` says, carried out by the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
@@ -92,9 +92,9 @@ class ClusterPool(NobodyLost):
         for stratum, version in self._store.versions.items():
             self._order.versions[stratum] = version_cells(version)
 
-    def extra_state(self) -> "_Versions":
+    def extra_state(self) -> "ClusterPool":
         """As `Pool`: the rows of strata, which ranks write."""
-        return _Versions(self)
+        return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         self._intervals.begin(np.zeros((self._strata.count, control.COLUMNS), np.int64), states)
@@ -109,10 +109,7 @@ class ClusterPool(NobodyLost):
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._move_by_speed()
-        self._intervals.release(stop_nodes, stop_iterations)
-
-    def pause(self) -> None:
-        self._intervals.pause()
+        super().release(stop_nodes, stop_iterations)
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -172,15 +169,18 @@ class ClusterPool(NobodyLost):
         self._order.head[EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
-    def write_versions(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Have the ranks write their strata; returns what a checkpoint says of them, as `ExtraState.write`."""
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """As `mccfr.runs.session.pool.ExtraState`: have the ranks write their strata."""
         self._say(WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         found = enumerate(map(version_of, self._order.versions))
         self._store.versions = {stratum: version for stratum, version in found if version is not None}
         return self._store.state(), self._store.names()
 
-    def note_saved(self) -> None:
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def settle(self) -> None:
         """The checkpoint is there: versions that none names go, and strata may be read by others."""
         self._store.settle()
         self._saved = True
@@ -245,20 +245,8 @@ class ClusterPool(NobodyLost):
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
 
-    def resting(self) -> bool:
-        return self._intervals.interval is None and self._intervals.over()
-
-    def totals(self) -> tuple[int, int]:
-        return self._intervals.totals()
-
     def busy_seconds(self) -> float:
         return float(self._busy.max())
-
-    def iterations_weight(self) -> float:
-        return self._intervals.weight
-
-    def states(self) -> list[WorkerState]:
-        return self._intervals.states()
 
     def silent(self) -> list[Silence]:
         seconds, why = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
@@ -277,22 +265,6 @@ class ClusterPool(NobodyLost):
             self._take_answers()
             time.sleep(_NAP_SECONDS)
         self._engine.close()
-
-
-class _Versions:
-    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.ExtraState`."""
-
-    def __init__(self, pool: ClusterPool) -> None:
-        self._pool = pool
-
-    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        return self._pool.write_versions()
-
-    def facts(self) -> dict[str, Any]:
-        return {}
-
-    def settle(self) -> None:
-        self._pool.note_saved()
 
 
 def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:

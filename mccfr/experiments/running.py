@@ -1,6 +1,5 @@
 """The runs of an experiment, one after the other: ordinary run directories, each continued where it stands."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -14,7 +13,7 @@ from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.reporter import Reporter, SessionProgress
+from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Start, Terms, find_abstraction, rehearse, reopen_run, start_run
@@ -31,25 +30,15 @@ _REACHED = 1.05  # a point in seconds counts as reached from 5 % below
 
 
 class _Within:
-    """A reporter for one run of several: says which, and leaves single evaluations out."""
+    """A reporter for one run of several: says which, and leaves single evaluations out, which tables have."""
 
     def __init__(self, reporter: Reporter, which: str) -> None:
         self._reporter, self._which = reporter, which
+        self.phase, self.progress, self.evaluation = reporter.phase, reporter.progress, Silent().evaluation
 
     def message(self, text: str) -> None:
         """Pass it on, with the run's name."""
         self._reporter.message(f"{self._which}: {text}")
-
-    def phase(self, text: str, share: float | None = None) -> None:
-        """Pass it on."""
-        self._reporter.phase(text, share)
-
-    def progress(self, progress: SessionProgress) -> None:
-        """Pass it on."""
-        self._reporter.progress(progress)
-
-    def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Leave it out: tables have them all."""
 
 
 def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:

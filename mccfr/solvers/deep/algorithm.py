@@ -14,7 +14,7 @@ from mccfr.solvers.averages import Averages
 from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
-from mccfr.solvers.deep.learned import keeps_sums, listed_specs
+from mccfr.solvers.deep.learned import fit_average, keeps_sums, listed_specs
 from mccfr.solvers.deep.single_deep_cfr import DeepIterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
 from mccfr.solvers.iterating import IterationSolver
@@ -155,7 +155,7 @@ class DeepAverages(Averages):
             return Networks(game, options, asked_tables(tables))
         if is_dealt(game):
             dealt = Dealt.of(game, options, tables)
-            made = [dealt.average_network(player, iterations) for player in range(2)]
+            made = [fit_average(dealt, player, iterations) for player in range(2)]
         else:
             averages = ListedAverages(game, options, tables, iterations)
             made = [averages.average_network(player) for player in range(2)]

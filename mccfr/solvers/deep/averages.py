@@ -1,7 +1,6 @@
 """The two averages of a run: Single Deep CFR's, of the strategies themselves, and Deep CFR's, fitted to samples."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,12 +92,8 @@ class ListedAverages:
         )
 
     def average_network(self, player: int) -> npt.NDArray[np.float32]:
-        """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
-        learned, network = self._learned, self._learned.networks[player][0]
-        if not learned.memory(player, "strategy_memory")[1]:
-            return np.zeros(network.size, np.float32)
-        batches = partial(learned.batches, player, kind="strategy_memory")
-        return fit_average(network, learned.config, batches, player, self._iterations)
+        """As `fit_average`."""
+        return fit_average(self._learned, player, self._iterations)
 
     def _fitted(self, player: int) -> npt.NDArray[np.float64]:
         """[n, A] a player's average strategy by a network of his memory."""

@@ -8,7 +8,6 @@ of the pot at the root; regret matching does not know the difference.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,11 @@ import numpy.typing as npt
 from abstraction.kernels.parallel import run_ranges
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.rng import MINIBATCH, new_stream
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import NO_CARD, CardView, draw_hands, view
 from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known
 from mccfr.solvers.deep.fitting import Batch
-from mccfr.solvers.deep.learned import Tables, fit_average, fit_specs, memory_columns, memory_specs
+from mccfr.solvers.deep.learned import Tables, fit_specs, memory_columns, memory_specs
 from mccfr.solvers.deep.lockstep import Seen, Strategies, fill_words, traverse
 from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
 from mccfr.solvers.deep.single_deep_cfr import DeepIterations
@@ -112,17 +110,21 @@ class Dealt:
                 if held and not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
                     raise ValueError(f"{kind}/player{player}/cards names cards that there are not")
 
+    def network_of(self, player: int) -> Network:
+        """As `Learnt.network_of`."""
+        return self.network
+
     def memory(self, player: int, kind: str = "memory") -> tuple[DealtMemory, int]:
-        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+        """As `Learnt.memory`."""
         columns, held = memory_columns(self.tables, player, kind, ("node", "cards", "weight"))
         return DealtMemory(*columns), held
 
     def batches(self, player: int, start: int, kind: str = "memory") -> DealtBatches:
-        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+        """As `Learnt.batches`."""
         unit = self.game.pot_chips if kind == "memory" else 1.0
         return DealtBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
-    def passed(self, player: int, start: int) -> Iterator[Batch]:
+    def whole(self, player: int, start: int) -> Iterator[Batch]:
         """A player's memory minibatch by minibatch, each sample at most once, and no more of them than a fit reads."""
         batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, held // batch))):
@@ -137,13 +139,6 @@ class Dealt:
         at = f"networks/player{player}"
         weights = self.tables[f"{at}/weight"]
         return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
-
-    def average_network(self, player: int, iterations: int) -> Array:
-        """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
-        if not self.memory(player, "strategy_memory")[1]:
-            return np.zeros(self.network.size, np.float32)
-        batches = partial(self.batches, player, kind="strategy_memory")
-        return fit_average(self.network, self.config, batches, player, iterations)
 
     def error(self, player: int) -> tuple[float, float]:
         """(weighted mean squared error of a player's network over samples of his memory, share of them explained).
@@ -212,12 +207,5 @@ class DealtCfr(DeepIterations):
         return found.node, seen, np.full(len(found.node), t), found.value
 
     def _fit(self, player: int, t: int) -> None:
-        dealt = self.dealt
-        self._fit_network(
-            dealt.network,
-            lambda start: dealt.batches(player, start),
-            dealt.passed(player, int(new_stream(self._config.seed, player, MINIBATCH, t)[1])),
-            player,
-            t,
-        )
+        self._fit_network(self.dealt, player, t)
         self._tables[f"figures/player{player}"][:] = self.dealt.error(player)

@@ -1,7 +1,7 @@
 """What a run has learnt, as its tables hold it: memories, networks, and the strategies that follow from them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -189,17 +189,38 @@ def memory_columns(tables: Tables, player: int, kind: str, names: Sequence[str])
     return columns, min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
 
 
-def fit_average(
-    network: Network, config: DeepCfrConfig, batches: Callable[[int], Batches], player: int, iterations: int
-) -> npt.NDArray[np.float32]:
+class Learnt(Protocol):
+    """What a player's networks are fitted to, as the tables of a run hold it."""
+
+    @property
+    def config(self) -> DeepCfrConfig:
+        """The `[solver]` table."""
+
+    def network_of(self, player: int) -> Network:
+        """A player's network."""
+
+    def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
+        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+
+    def batches(self, player: int, start: int, kind: str = "memory") -> Batches:
+        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+
+    def whole(self, player: int, start: int) -> Iterator[Batch]:
+        """A pass over a player's memory; `start` as of `batches`, where it goes by minibatches."""
+
+
+def fit_average(learnt: Learnt, player: int, iterations: int) -> npt.NDArray[np.float32]:
     """[P] parameters of a player's average strategy after some iterations, fitted to his strategy memory from scratch.
 
-    batches  minibatches of it, in an order that a number decides
+    0 where it holds nothing.
     """
-    stream = player + STRATEGY_STREAM
+    network, config, stream = learnt.network_of(player), learnt.config, player + STRATEGY_STREAM
+    if not learnt.memory(player, "strategy_memory")[1]:
+        return np.zeros(network.size, np.float32)
     parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
     start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
-    fit(network, parameters, batches(start), descent(config, config.strategy_steps), shares=True)
+    batches = learnt.batches(player, start, "strategy_memory")
+    fit(network, parameters, batches, descent(config, config.strategy_steps), shares=True)
     return parameters
 
 
@@ -234,12 +255,16 @@ class Learned:
                 if held and not 0 <= int(named.min()) <= int(named.max()) < self.infosets.count(player):
                     raise ValueError(f"{kind}/player{player}/infoset names infosets that {self.game.name} has not")
 
+    def network_of(self, player: int) -> Network:
+        """As `Learnt.network_of`."""
+        return self.networks[player][0]
+
     def batches(self, player: int, start: int, kind: str = "memory") -> MergedBatches:
-        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+        """As `Learnt.batches`."""
         batch = None if self.config.batch == "all" else int(self.config.batch)
         return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
 
-    def whole(self, player: int) -> Iterator[Batch]:
+    def whole(self, player: int, start: int) -> Iterator[Batch]:
         """A player's whole memory, samples of one infoset merged; the arrays are those of `merged`."""
         inputs, (memory, held), merged = self.networks[player][1], self.memory(player), self.merged[player]
         found = merge(memory, held, merged)[0]
@@ -249,7 +274,7 @@ class Learned:
             yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
-        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+        """As `Learnt.memory`."""
         columns, held = memory_columns(self.tables, player, kind, ("infoset", "weight"))
         return Memory(*columns), held
 

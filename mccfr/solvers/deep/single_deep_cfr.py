@@ -18,7 +18,7 @@ What is drawn at random is a function of seed, player, purpose and number: besid
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,19 +29,19 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals
-from mccfr.solvers.deep.fitting import Batch, Batches, fit
+from mccfr.solvers.deep.fitting import fit
 from mccfr.solvers.deep.learned import (
     MEMORIES,
     NETWORK_STREAM,
     NETWORKS,
     Learned,
+    Learnt,
     Tables,
     descent,
     keeps_sums,
     memory_columns,
 )
 from mccfr.solvers.deep.memory import Array, insert, reservoir_place, squared_error
-from mccfr.solvers.deep.network import Network
 from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
@@ -131,26 +131,15 @@ class DeepIterations(ABC):
             self._tables[f"{at}/weight"][place] = weight
             self._tables[f"{at}/iteration"][place] = fitted
 
-    def _fit_network(
-        self,
-        network: Network,
-        batches: Callable[[int], Batches],
-        whole: Iterable[Batch],
-        player: int,
-        t: int,
-    ) -> None:
-        """Fit a player's network, of the tables, to his memory.
-
-        batches  minibatches of it, in an order that a number decides
-        whole    a pass over it, begun when the minibatches are done
-        """
-        config, parameters = self._config, self._tables[f"network/player{player}"]
+    def _fit_network(self, learnt: Learnt, player: int, t: int) -> None:
+        """Fit a player's network, of the tables, to his memory."""
+        config, parameters, network = self._config, self._tables[f"network/player{player}"], learnt.network_of(player)
         if t == 1:
             parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
-        start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
-        fit(network, parameters, batches(start), descent(config, config.steps))
+        start, passed = map(int, new_stream(config.seed, player, MINIBATCH, t)[:2])
+        fit(network, parameters, learnt.batches(player, start), descent(config, config.steps))
         if config.last_layer == "solved":
-            solve_output(network, parameters, whole, RIDGES[config.readout])
+            solve_output(network, parameters, learnt.whole(player, passed), RIDGES[config.readout])
 
 
 class SingleDeepCfr(DeepIterations):
@@ -217,20 +206,14 @@ class SingleDeepCfr(DeepIterations):
     def _samples(self, player: int, t: int, found: Samples, count: int) -> tuple[Array, Array, Array]:
         """The first `count` samples of a player as his memories have them."""
         first = self.learned.infosets.of(player).start
-        return found.infoset[:count] - first, t * found.weight[:count], found.value[:count]
+        return found.infoset[:count] - first, np.full(count, float(t)), found.value[:count]
 
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to his memory, and make his strategy of them."""
         learned = self.learned
         memory, held = learned.memory(player)
         if self._config.fit == "network":
-            self._fit_network(
-                learned.networks[player][0],
-                lambda start: learned.batches(player, start),
-                learned.whole(player),
-                player,
-                t,
-            )
+            self._fit_network(learned, player, t)
         advantages = learned.advantages(player)
         self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, learned.merged[player])
         learned.play(player, advantages, self.sigma)

@@ -25,12 +25,10 @@ class Samples(NamedTuple):
     """Room for samples.  C of them, A actions.
 
     infoset  [C] int64       in the list of both players
-    weight   [C] float64     beside the iteration's
     value    [C, A] float64  regrets in chips, or probabilities; what is beyond the actions stays as it is
     """
 
     infoset: npt.NDArray[np.int64]
-    weight: npt.NDArray[np.float64]
     value: npt.NDArray[np.float64]
 
 
@@ -51,7 +49,7 @@ class Work(NamedTuple):
 
 def new_samples(count: int, width: int) -> Samples:
     """Room for `count` samples."""
-    return Samples(np.zeros(count, np.int64), np.zeros(count), np.zeros((count, width)))
+    return Samples(np.zeros(count, np.int64), np.zeros((count, width)))
 
 
 def new_work(nodes: int) -> Work:
@@ -85,7 +83,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
     traverser, sign = span[TRAVERSER], 1.0 - 2.0 * span[TRAVERSER]
     taken, played, nodes, deal = 0, 0, 0, span[START]
-    room = min(len(samples.weight), len(plays.weight)) - len(order)
+    room = min(len(samples.infoset), len(plays.infoset)) - len(order)
     while deal < span[STOP] and max(taken, played) <= room:
         number = span[NUMBER] + deal - span[START]
         seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
@@ -109,7 +107,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             else:
                 block = tree.block[node]
                 infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-                plays.infoset[played], plays.weight[played] = infoset, 1.0
+                plays.infoset[played] = infoset
                 for k in range(count):
                     plays.value[played, k] = sigma[infoset * width + k]
                 played += 1
@@ -129,7 +127,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             for k in range(count):
                 mean += sigma[infoset * width + k] * value[first + k]
             value[node] = mean
-            samples.infoset[taken], samples.weight[taken] = infoset, 1.0
+            samples.infoset[taken] = infoset
             for k in range(count):
                 samples.value[taken, k] = value[first + k] - mean
             taken += 1

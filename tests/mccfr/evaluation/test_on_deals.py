@@ -20,6 +20,7 @@ from mccfr.evaluation.units import Effort
 from mccfr.policy.profile import Profile
 from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
 from mccfr.solvers.deep.dealt import draw_hands
+from mccfr.solvers.deep.learned import fit_average
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 from mccfr.trees.compiled import TERMINAL
 
@@ -30,7 +31,7 @@ DEALS, SEED = 7, 5
 def both_averages():
     """The two averages of a short run on 5-flop hold'em: of all networks by reach, and of one network of shares."""
     dealt = trained("5-flop hold'em").dealt
-    made = average_tables([dealt.average_network(player, 3) for player in range(2)], 3)
+    made = average_tables([fit_average(dealt, player, 3) for player in range(2)], 3)
     return (
         Networks(dealt.game, dealt.config, asked_tables(dealt.tables)),
         Networks(dealt.game, dealt.config, made, shares=True),

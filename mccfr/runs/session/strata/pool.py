@@ -108,7 +108,31 @@ class Intervals:
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
-class InlineStrata(InlinePool):
+class ByIntervals:
+    """What pools say whose strata are trained interval by interval."""
+
+    _intervals: Intervals
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._intervals.release(stop_nodes, stop_iterations)
+
+    def pause(self) -> None:
+        self._intervals.pause()
+
+    def resting(self) -> bool:
+        return self._intervals.interval is None and self._intervals.over()
+
+    def totals(self) -> tuple[int, int]:
+        return self._intervals.totals()
+
+    def iterations_weight(self) -> float:
+        return self._intervals.weight
+
+    def states(self) -> list[WorkerState]:
+        return self._intervals.states()
+
+
+class InlineStrata(ByIntervals, InlinePool):
     """`workers = 0`: the coordinator's own process trains the strata, one by one."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
@@ -129,12 +153,6 @@ class InlineStrata(InlinePool):
         self._intervals.begin(np.zeros((self.game.strata.count, control.COLUMNS), np.int64), states)
         self._worker.solver.warm_up()
 
-    def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        self._intervals.release(stop_nodes, stop_iterations)
-
-    def pause(self) -> None:
-        self._intervals.pause()
-
     def wait(self, seconds: float) -> None:
         end, intervals = time.monotonic() + min(seconds, _SLICE_SECONDS), self._intervals
         while not self.resting() and time.monotonic() < end:
@@ -154,23 +172,11 @@ class InlineStrata(InlinePool):
     def _place(self) -> None:
         """Have the worker find the strata of the interval that begins."""
 
-    def resting(self) -> bool:
-        return self._intervals.interval is None and self._intervals.over()
-
-    def totals(self) -> tuple[int, int]:
-        return self._intervals.totals()
-
     def busy_seconds(self) -> float:
         return self._worker.solver.busy_seconds
 
-    def iterations_weight(self) -> float:
-        return self._intervals.weight
 
-    def states(self) -> list[WorkerState]:
-        return self._intervals.states()
-
-
-class StrataPool(ProcessPool):
+class StrataPool(ByIntervals, ProcessPool):
     """Worker processes, each with some of the strata and a copy of the first street."""
 
     _program = "mccfr.runs.session.strata.worker"
@@ -196,11 +202,8 @@ class StrataPool(ProcessPool):
         return {**super()._assignment(), "workers": self._workers, "changes": self._intervals.cells}
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        self._intervals.release(stop_nodes, stop_iterations)
+        super().release(stop_nodes, stop_iterations)
         self._advance()
-
-    def pause(self) -> None:
-        self._intervals.pause()
 
     def _advance(self) -> None:
         """Where all workers rest: end the interval that they have trained, and begin the next one if there is one."""
@@ -233,21 +236,11 @@ class StrataPool(ProcessPool):
         return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
 
     def resting(self) -> bool:
-        ended = self._intervals.interval is None and self._intervals.over()
-        return self._all_rest() and (ended or bool(self._lost))
+        return self._all_rest() and (super().resting() or bool(self._lost))
 
     def can_save(self) -> bool:
         # What was begun of an interval has changed tables that no barrier has seen.
         return not self._lost
 
-    def totals(self) -> tuple[int, int]:
-        return self._intervals.totals()
-
     def busy_seconds(self) -> float:
         return float(self._cells[1 : 1 + self._workers, control.BUSY_NANOSECONDS].max()) * 1e-9
-
-    def iterations_weight(self) -> float:
-        return self._intervals.weight
-
-    def states(self) -> list[WorkerState]:
-        return self._intervals.states()

@@ -167,6 +167,10 @@ class _InTurn:
     def extra_state(self) -> ResidentState | None:
         return self._turns.extra_state()
 
+    def close(self) -> None:
+        super().close()  # type: ignore[misc]  # of the pool that this is mixed into
+        self._turns.close()
+
 
 class InlineTurns(_InTurn, InlineStrata):
     """`workers = 0`: the coordinator's own process trains the strata, and a thread of it moves blocks."""
@@ -178,17 +182,9 @@ class InlineTurns(_InTurn, InlineStrata):
     def _place(self) -> None:
         self._placing(*self._turns.place())
 
-    def close(self) -> None:
-        super().close()
-        self._turns.close()
-
 
 class TurnsPool(_InTurn, StrataPool):
     """Worker processes, each with some of the strata of a block; the coordinator moves blocks."""
 
     def _place(self) -> None:
         self._cells[0, control.FRAME], self._cells[0, control.BLOCK] = self._turns.place()
-
-    def close(self) -> None:
-        super().close()
-        self._turns.close()

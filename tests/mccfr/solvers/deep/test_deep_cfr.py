@@ -125,13 +125,13 @@ PLAYED = """                played += 1
                 child[node] = first + choose(sigma, infoset * width, count, uniform(state))
                 order[tail]"""
 SAMPLED = """            value[node] = mean
-            samples.infoset[taken], samples.weight[taken] = infoset, 1.0
+            samples.infoset[taken] = infoset
 """
 BEFORE = """            if span[5] == 1:
                 for k in range(count):
                     mean = max(mean, value[first + k])
             if span[5] == 2:
-                plays.infoset[played], plays.weight[played] = infoset, 1.0
+                plays.infoset[played] = infoset
                 for k in range(count):
                     plays.value[played, k] = sigma[infoset * width + k]
                 played += 1
