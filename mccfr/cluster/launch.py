@@ -25,6 +25,7 @@ import mccfr
 from mccfr.cluster.mpi import NO_MPI
 from mccfr.cluster.starting import held_back
 from mccfr.config.tables import ClusterConfig
+from mccfr.evaluation.units import signals_to
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.session.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
@@ -213,12 +214,8 @@ class _Forward:
 @contextmanager
 def _forwarding() -> Iterator[_Forward]:
     forward = _Forward()
-    before = {number: signal.signal(number, forward.note) for number in SIGNALS}
-    try:
+    with signals_to(forward.note, SIGNALS):
         yield forward
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def sweep_folders(place: Path) -> None:

@@ -17,7 +17,7 @@ import threading
 import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent import futures  # whose pool of processes is imported where it is made
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def play_units(
     found = np.zeros((count, units.fields))
     if effort.keep is not None:  # reading whole strategies takes time
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
-    with closing(_Kept(effort.keep, what, units.fields)) as kept, signals_noted(spared=0) as stopped:
+    with closing(_KeptUnits(effort.keep, what, units.fields)) as kept, signals_noted(spared=0) as stopped:
         done = 0
         for unit, numbers in kept.read():
             if unit < count:
@@ -230,12 +230,19 @@ def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, sig
         if len(seen) > spared:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, note) for number in numbers}
-    try:
+    with signals_to(note, numbers):
         yield seen
+
+
+@contextmanager
+def signals_to(handler: Callable[[int, FrameType | None], object], numbers: Iterable[int]) -> Iterator[dict[int, Any]]:
+    """Signals of these numbers go to a handler inside, after it to those before, which are given by number."""
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield before
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
 
 
 @contextmanager
@@ -245,76 +252,58 @@ def signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> It
         yield
         return
     came: list[tuple[int, FrameType | None]] = []
-    before = {number: signal.signal(number, lambda *what: came.append(what)) for number in numbers}
-    try:
+    with signals_to(lambda *what: came.append(what), numbers) as before:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     for number, frame in came[:1]:
         handler = before[number]
         if callable(handler):
             handler(number, frame)
 
 
-class _Kept:
-    """A file of finished units: a line that says of what, then (number, numbers, CRC-32) each."""
+class KeptFile:
+    """A file of what is finished, for the same command to go on from: a line that says of what, then records."""
 
-    def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
-        self.path, self.units = path, set[int]()
+    def __init__(self, path: Path | None, magic: bytes, what: Mapping[str, Any], of: str) -> None:
+        """`magic` begins all files of the kind; `of` is what sentences call another's records."""
+        self.path, self._magic, self._of = path, magic, of
+        self._head = magic + json.dumps(what, sort_keys=True).encode() + b"\n"
         self._file: FileIO | None = None
-        self._record = struct.Struct(f"<q{fields}d")
-        self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
         self._synced, self._failed = time.monotonic(), False
 
-    def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """The units that are there; the file is open for more from then on.
+    def records(self, whole: Callable[[bytes], int]) -> bytes:
+        """What is there behind the line; the file is open for more from then on.
 
-        A record cut off at the end, as a kill leaves it, is dropped; damaged ones are left aside, and their units
-        played again.  Raises as `play_units`.
+        whole  how many bytes of it are records: what is cut off behind them, as a kill leaves it, is dropped
+
+        Raises `ValueError` where the file is of something else, or in use.
         """
         if self.path is None:
-            return
-        size, place = self._record.size + 4, len(self._head)
-        check_output(self.path, begins_with(_MAGIC))
+            return b""
+        check_output(self.path, begins_with(self._magic))
         self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{self.path} is in use by another evaluation: give another file to --keep") from None
-        held = self.path.read_bytes()
-        if held and not held.startswith(self._head):
-            if self._head.startswith(held) and len(held) >= len(_MAGIC):
-                held = b""  # cut off while the head was written
-            else:
-                raise ValueError(
-                    f"{self.path} holds units of another evaluation: give another file to --keep, or remove it"
-                )
-        damaged = 0
-        while len(held) - place >= size:
-            record = held[place : place + size - 4]
-            if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
-                damaged += 1
-            else:
-                unit, *numbers = self._record.unpack(record)
-                self.units.add(unit)
-                yield unit, np.array(numbers)
-            place += size
-        if damaged:
-            said = "mccfr: %s: %d of its units are damaged, and are played again"
-            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
-        durable.cut(self.path, self._file, place if held else 0)
+            kind = self._of.split()[-1]
+            raise ValueError(f"{self.path} is in use by another {kind}: give another file to --keep") from None
+        held, head = self.path.read_bytes(), self._head
+        if held and not held.startswith(head):
+            if not head.startswith(held) or len(held) < len(self._magic):
+                raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")
+            held = b""  # cut off while the line was written
+        length = whole(held[len(head) :])
+        durable.cut(self.path, self._file, len(head) + length if held else 0)
         if not held:
-            durable.append(self.path, self._file, self._head)
+            durable.append(self.path, self._file, head)
         self._sync()
         durable.fsync_dir(self.path.parent)
+        return held[len(head) : len(head) + length]
 
-    def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
-        """Keep a unit; on the disk within a second."""
+    def append(self, record: bytes) -> None:
+        """Keep a record; on the disk within a second."""
         if self._file is None or self.path is None:
             return
-        record = self._record.pack(unit, *numbers.tolist())
-        durable.append(self.path, self._file, record + zlib.crc32(record).to_bytes(4, "little"))
+        durable.append(self.path, self._file, record)
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self._sync()
             self._synced = time.monotonic()
@@ -337,3 +326,33 @@ class _Kept:
         if self._file is not None:
             with self._file:
                 self._sync()
+
+
+class _KeptUnits(KeptFile):
+    """Finished units: (number, numbers, CRC-32) each."""
+
+    def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
+        super().__init__(path, _MAGIC, {**what, "fields": fields}, "units of another evaluation")
+        self.units = set[int]()
+        self._record = struct.Struct(f"<q{fields}d")
+
+    def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+        """The units that are there; damaged ones are left aside, and played again.  Raises as `play_units`."""
+        size, damaged = self._record.size + 4, 0
+        held = self.records(lambda found: len(found) // size * size)
+        for place in range(0, len(held), size):
+            record = held[place : place + size - 4]
+            if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
+                damaged += 1
+            else:
+                unit, *numbers = self._record.unpack(record)
+                self.units.add(unit)
+                yield unit, np.array(numbers)
+        if damaged:
+            said = "mccfr: %s: %d of its units are damaged, and are played again"
+            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
+
+    def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
+        """Keep a unit."""
+        record = self._record.pack(unit, *numbers.tolist())
+        self.append(record + zlib.crc32(record).to_bytes(4, "little"))

@@ -15,12 +15,13 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_index
 from abstraction.evaluator import evaluator_tables
 from mccfr.cards.deals import card_masks
 from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.local_best_response.kernels import draw_boards, fill_run_outs, meet_all
+from mccfr.policy.deck import holds_card
 from mccfr.rng import EVALUATION, new_stream, uniform
 
 RUN_OUTS = 32
@@ -167,10 +168,7 @@ class DeckTable:
         """`looks` are the streets on which the responder decides by his chances."""
         self.cards, self._seed, self.looks = cards, seed, looks
         self.known = [cards.cards_on(street) for street in range(cards.streets)]
-        held = hand_cards(CARD_COUNT, 2)
-        self.holds = np.zeros((CARD_COUNT, COMBO_COUNT), bool)  # whether a combination holds a card
-        for place in range(2):
-            self.holds[held[:, place], np.arange(COMBO_COUNT)] = True
+        self.holds = holds_card()
         self._looked: dict[int, Floats] = {}
 
     def unit(self, number: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
@@ -179,7 +177,7 @@ class DeckTable:
         dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
         draw_boards(state, _DECK.copy(), 0, dealt)
         cards = dealt[0].tolist()
-        hands = [combo(*cards[place : place + 2]) for place in (0, 2)]
+        hands = [combo_index(*cards[place : place + 2]) for place in (0, 2)]
         return DeckBoard(self, cards[4:], state), (hands[0], hands[1]), state
 
     def left(self, cards: Sequence[int]) -> npt.NDArray[np.int8]:
@@ -204,12 +202,6 @@ class DeckTable:
             balance, live_boards = _balance(self._looked_boards, hand)
             self._looked[hand] = balance / np.maximum(live_boards, 1)
         return self._looked[hand]
-
-
-def combo(one: int, other: int) -> int:
-    """Number of a combination of two cards."""
-    low, high = sorted((one, other))
-    return high * (high - 1) // 2 + low
 
 
 class DeckBoard:

@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.file import to_document
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.hand_values import root_values
+from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.game import Game
-from mccfr.policy import Profile
+from mccfr.policy import Behaviour, Policy, Profile
 from mccfr.policy.export import BY_HAND, PROVENANCE, RAW, export
 from mccfr.policy.export.networks import networks_provenance, write_networks
 from mccfr.policy.replacing import RUN_ID, replaceable
+from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.directory.run import Run
+from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.results.export_cost import export_cost
-from mccfr.runs.results.export_values import policy_values
 from mccfr.solvers.locked_tables import with_locked_rows
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
@@ -160,3 +163,41 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
         "iterations": checkpoint.state["iterations"],
         **changed,
     }
+
+
+def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
+    """What each bucket wins where a street begins, both playing a strategy from there on.
+
+    boards  that are drawn in whole hold'em; elsewhere all are walked
+
+    Raises `ValueError` for a game without cards beside its tree.
+    """
+
+    def report(done: int, total: int) -> None:
+        reporter.phase(f"computing values, board {done:,} of {total:,}", done / total)
+
+    found, exact = root_values(source, boards, progress=report)
+    return PolicyValues([StreetValues(*one) for one in found], None if exact else boards)
+
+
+def export_cost(game: Game, strategy: Strategy, policy: Path, boards: int, reporter: Reporter | None = None) -> str:
+    """What a strategy wins from itself as it was exported, in words: head-to-head, on `boards` boards or all there are.
+
+    A strategy may lose nothing to another and still be easier to exploit; where no cards are dealt beside the tree,
+    exploitability before and after is told instead.
+    """
+    reporter, exported = reporter or Silent(), Policy.open(policy)
+    reporter.phase("measuring what the export has cost")
+    if not game.cards.dealt:
+        before, after = (
+            evaluate_exact(one, each).exploitability_chips
+            for one, each in ((game, strategy), (exported.game, exported.strategy()))
+        )
+        return f"exploitability {after:.6g} chips as exported, {before:.6g} before"
+    with naming_steps(reporter):
+        found = head_to_head(Profile(game, strategy), Profile(game, exported.strategy()), boards)
+    low, high = found.ci95_chips
+    scale, unit = (1, "chips a hand") if not game.big_blind_chips else (1000 / game.big_blind_chips, "mbb/g")
+    exact = "" if low < high else ", exactly"
+    interval = f" (95 %: {low * scale:+.3g} to {high * scale:+.3g}, {found.boards:,} boards)" if low < high else ""
+    return f"as exported it loses {found.mean_chips * scale:+.3g} {unit} to the average as it is{exact}{interval}"

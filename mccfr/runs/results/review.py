@@ -1,11 +1,10 @@
 """From files of hands to what every decision in them cost: what `mccfr review` does."""
 
-import fcntl
 import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import FileIO
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.games import HoldemGame
 from mccfr.evaluation.review.hands import POTS, ReviewedHand, Reviewer
-from mccfr.evaluation.units import StoppedError, shared, signals_noted
+from mccfr.evaluation.units import KeptFile, StoppedError, shared, signals_noted
 from mccfr.intervals import ratio95
 from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.hand_files import FoundHand, hand_files, read_hands
@@ -24,8 +23,6 @@ from mccfr.policy.profile import Behaviour
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import holdem_of, open_player
-from storage import durable
-from storage.outputs import begins_with, check_output
 
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
@@ -55,8 +52,6 @@ def review_hands(
     Raises `ValueError` for another game or where no hand can be reviewed, `FileNotFoundError` where there is no file,
     `StoppedError` at a signal.
     """
-    if keep is not None:
-        check_output(keep, begins_with(_HEAD.encode()))
     with naming_phases(reporter or Silent()) as phases:
         phases.phase(f"reading {policy}")
         opened = open_player(policy, programs=False)
@@ -70,7 +65,8 @@ def review_hands(
         found, refused = _hands(paths, game, phases)
         what = {"policy": side.fingerprint() if keep is not None else "", "resolve": resolve, "boards": boards}
         began, before = working_seconds(), 0
-        with _Kept(keep, what, found) as kept:
+        with closing(_Kept(keep, what, found)) as kept:
+            kept.read(len(found))
             before = len(kept.known)
             for number, record in _reviewed(reviewer, found, workers, kept):
                 kept.add(number, record)
@@ -202,36 +198,17 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
     return {each: {"decisions": count[each], "cost_mbb": cost[each] * scale} for each in order if count[each]}
 
 
-class _Kept:
-    """Reviewed hands by number, in a file as far as one is wanted: a head, and a JSON object a line."""
+class _Kept(KeptFile):
+    """Reviewed hands by number, in a file as far as one is wanted: a JSON object a line."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], found: Sequence[FoundHand]) -> None:
-        """`ValueError` where the file is of another review, or in use."""
-        self.path, self.known = path, dict[int, dict[str, Any]]()
-        self._file: FileIO | None = None
-        if path is None:
-            return
         digest = hashlib.sha256("\n".join(one.hand.text() for one in found if one.hand).encode()).hexdigest()
-        head = (_HEAD + json.dumps({**what, "hands": digest}, sort_keys=True) + "\n").encode()
-        self._file = path.open("a+b", buffering=0)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._read(head, len(found))
-        except BlockingIOError:
-            self._file.close()
-            raise ValueError(f"{path} is in use by another review: give another file to --keep") from None
-        except BaseException:
-            self._file.close()
-            raise
+        super().__init__(path, _HEAD.encode(), {**what, "hands": digest}, "another review")
+        self.known = dict[int, dict[str, Any]]()
 
-    def _read(self, head: bytes, count: int) -> None:
-        """The hands that are there; what a kill has cut off at the end is dropped."""
-        assert self.path is not None and self._file is not None
-        held = self.path.read_bytes()
-        if held and not held.startswith(head) and not head.startswith(held):
-            raise ValueError(f"{self.path} holds another review: give another file to --keep, or remove it")
-        whole = held.rfind(b"\n") + 1 if held.startswith(head) else 0
-        for line in held[len(head) : whole].splitlines():
+    def read(self, count: int) -> None:
+        """Take note of the hands that are there, of so many; `ValueError` where the file has something else."""
+        for line in self.records(lambda found: found.rfind(b"\n") + 1).splitlines():
             try:
                 number, record = json.loads(line)
                 fits = isinstance(number, int) and 0 <= number < count and set(record) == _FIELDS
@@ -240,28 +217,11 @@ class _Kept:
             if not fits:
                 raise ValueError(f"{self.path} has a line that is no reviewed hand: remove it, or the file")
             self.known[number] = record
-        durable.cut(self.path, self._file, whole)
-        if not whole:
-            durable.append(self.path, self._file, head)
 
     def add(self, number: int, record: dict[str, Any]) -> None:
         """A hand more."""
         self.known[number] = record
-        if self._file is not None and self.path is not None:
-            durable.append(self.path, self._file, json.dumps([number, record]).encode() + b"\n")
-
-    def leave(self) -> None:
-        """In a forked process: have no part in the file."""
-        if self._file is not None:
-            self._file.close()
-
-    def __enter__(self) -> "_Kept":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None and self.path is not None:
-            with self._file:
-                durable.fsync_file(self.path, self._file)
+        self.append(json.dumps([number, record]).encode() + b"\n")
 
 
 _FIELDS = {"where", "names", "unknown", "won_chips", "aivat_chips", "decisions"}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from mccfr.evaluation.units import signals_to
 from mccfr.runs.session.failures import AbandonedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -27,12 +28,8 @@ class Signals:
     @contextmanager
     def noted(self) -> Iterator[None]:
         """Inside, a first signal is noted and a second raises `AbandonedError`; after it all is as it was before."""
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
-        try:
+        with signals_to(self._note, SIGNALS):
             yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
     def _note(self, number: int, _: FrameType | None) -> None:
         now = time.monotonic()

@@ -25,7 +25,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.export_values import policy_values
+from mccfr.runs.results.export import policy_values
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node
 from mccfr.view.preflop import preflop_won

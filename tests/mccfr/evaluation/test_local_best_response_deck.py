@@ -15,11 +15,11 @@ import random_policy
 from commands import answer, call, refusal
 from policies import write_random
 
-from abstraction.cards import cards_text, combo_text, parse_cards
+from abstraction.cards import cards_text, combo_index, combo_text, parse_cards
 from abstraction.evaluator import board_strengths
 from mccfr.config.games import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
-from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
+from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
@@ -46,7 +46,7 @@ def table(looks=frozenset((0, 1, 2, 3))):
 
 
 def hand(text):
-    return combo(*parse_cards(text))
+    return combo_index(*parse_cards(text))
 
 
 def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
