@@ -13,7 +13,6 @@ import pytest
 from mutants import mutant
 
 from mccfr.solvers.deep import memory
-from mccfr.solvers.deep.traversals import Samples
 
 WIDTH = 2
 
@@ -25,7 +24,7 @@ def empty(room, dtype=np.float64):
 def offered(count, first=0, weight=1.0):
     """Samples whose infoset is their number."""
     number = np.arange(first, first + count)
-    return Samples(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
+    return memory.Memory(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
 
 
 def inclusion(module, pieces, room=40, seeds=2000):
