@@ -148,8 +148,11 @@ def row_starts(game: Game, block: int) -> npt.NDArray[np.int64]:
 
 
 @njit
-def _normalise(sums, starts, probability, weight):
-    """Rows of sums [buckets, width] to probabilities and weights, in place; rows without weight become uniform."""
+def normalise(sums, starts, probability, weight):
+    """Rows of sums [buckets, width] to probabilities and weights, in place; rows without weight become uniform.
+
+    `probability` may be `sums` itself.
+    """
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
             first, stop = starts[row], starts[row + 1]
@@ -171,7 +174,7 @@ def _normalised(
     """Probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
     probability, weight = np.zeros((len(sums), int(starts[-1]))), np.zeros((len(sums), len(starts) - 1))
     if len(starts) > 1:
-        _normalise(np.ascontiguousarray(sums), starts, probability, weight)
+        normalise(np.ascontiguousarray(sums), starts, probability, weight)
     return probability, weight
 
 

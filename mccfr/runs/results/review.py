@@ -23,6 +23,7 @@ from mccfr.policy.profile import Behaviour
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import holdem_of, open_player
+from storage.outputs import begins_with, check_output
 
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
@@ -52,6 +53,8 @@ def review_hands(
     Raises `ValueError` for another game or where no hand can be reviewed, `FileNotFoundError` where there is no file,
     `StoppedError` at a signal.
     """
+    if keep is not None:  # before anything is read
+        check_output(keep, begins_with(_HEAD.encode()))
     with naming_phases(reporter or Silent()) as phases:
         phases.phase(f"reading {policy}")
         opened = open_player(policy, programs=False)

@@ -9,7 +9,6 @@ Where classes are too many for a table, deals may stand for them: each is a clas
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +23,9 @@ from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import LEAST_WEIGHT, play
 from mccfr.solvers.deep.network import Array
-from mccfr.tables.strategy import Strategy
+from mccfr.tables.strategy import Strategy, normalise
 from mccfr.trees.compiled import DECISION, CompiledTree
+from mccfr.trees.lines import own_actions
 
 _CLASSES = 2048  # of hands, that are evaluated at a time
 HERE, BEFORE, NOWHERE = range(3)
@@ -110,11 +110,12 @@ def own_decisions(tree: CompiledTree, block: int) -> Own:
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     nodes = nodes[np.argsort(arrays.row[nodes])]
     where, row, action = np.full(len(nodes), NOWHERE), np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
+    taken = own_actions(tree)
     for place, node in enumerate(nodes.tolist()):
-        for over, below in pairwise(tree.path(node)):
-            if arrays.player[over] == block % 2:
-                where[place] = HERE if arrays.block[over] == block else BEFORE
-                row[place], action[place] = arrays.row[over], below - arrays.first[over]
+        if (child := taken[node]) >= 0:
+            over = int(tree.parent[child])
+            where[place] = HERE if arrays.block[over] == block else BEFORE
+            row[place], action[place] = arrays.row[over], child - arrays.first[over]
     count = arrays.count[nodes].astype(np.int64)
     return Own(nodes, count, np.concatenate([[0], np.cumsum(count)]), where, row, action)
 
@@ -154,19 +155,6 @@ def _add(own, weight, gone, sums):
         for row in range(gone.shape[1]):
             for k in range(own.actions[row]):
                 sums[hand, own.start[row] + k] += weight * gone[hand, row, k]
-
-
-@njit
-def _normalise(own, sums, weight):
-    """Make sums [n, slots] probabilities, uniform where all are 0; fill weight [n, R] with their sums, in place."""
-    for hand in range(sums.shape[0]):
-        for row in range(weight.shape[1]):
-            total = 0.0
-            for slot in range(own.start[row], own.start[row + 1]):
-                total += sums[hand, slot]
-            weight[hand, row] = total
-            for slot in range(own.start[row], own.start[row + 1]):
-                sums[hand, slot] = sums[hand, slot] / total if total > 0.0 else 1.0 / own.actions[row]
 
 
 class Tabulation:
@@ -223,7 +211,7 @@ class Tabulation:
                     _add(own, weight, gone, sums[part])
                     if not last:
                         kept[number].append(gone)
-                _normalise(own, sums[part], weights[part])
+                normalise(sums[part], own.start, sums[part], weights[part])
             if not last:
                 gone_before = [np.concatenate(pieces) for pieces in kept]
             made.append((sums, weights))
@@ -241,7 +229,7 @@ class Tabulation:
                 found = softmax(self.rows(own, parameters, values), np.tile(legal, (len(values), 1)))
                 gone = found.reshape(len(values), len(own.node), self._width).astype(np.float64)
                 _add(own, LEAST_WEIGHT, gone, sums[part])
-                _normalise(own, sums[part], weights[part])
+                normalise(sums[part], own.start, sums[part], weights[part])
             made.append((sums, weights))
         return made
 
