@@ -14,7 +14,7 @@ different sums.
 
 from array import array
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import Translation
-from mccfr.trees.compiled import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays
 
 MAX_NODES = 3_000_000
 """Of a meeting tree: it takes some 10 microseconds and 300 bytes a node while it is made."""
@@ -148,30 +148,16 @@ class _JointTreeBuilder:
         nodes, decision, count = len(self.parent), np.array(self.node), np.array(self.count)
         block, own = np.array(self.block), np.array(self.own)
 
-        def column(dtype: type[np.generic], fill: int, values: npt.ArrayLike) -> npt.NDArray[Any]:
-            found = np.full(nodes, fill, dtype)
-            found[decision] = values
-            return found
-
         def owned(name: str) -> npt.NDArray[np.int64]:
             first, second = (getattr(player.tree.arrays, name)[own % player.tree.nodes] for player in self.players)
             return np.where(block % 2, second, first)
 
-        chips = np.zeros((2, nodes))
-        chips[:, list(self.ends)] = np.array(list(self.ends.values())).T
-        arrays = TreeArrays(
-            kind=column(np.int8, TERMINAL, DECISION),
-            player=column(np.int8, NO_PLAYER, block % 2),
-            block=column(np.int8, -1, block),
-            count=column(np.int32, 0, count),
-            first=column(np.int32, -1, 1 + np.cumsum(count) - count),
-            slot=column(np.int32, NO_SLOT, owned("slot")),
-            row=column(np.int32, NO_SLOT, owned("row")),
-            fixed=chips[0],
-            showdown=chips[1],
-            probability=np.ones(nodes),
-            touched=np.ones(nodes, np.int8),
-        )
+        arrays, ends = blank_arrays(nodes), list(self.ends)
+        columns = {"kind": DECISION, "player": block % 2, "block": block, "count": count}
+        columns |= {"first": 1 + np.cumsum(count) - count, "slot": owned("slot"), "row": owned("row")}
+        for name, values in columns.items():
+            getattr(arrays, name)[decision] = values
+        arrays.fixed[ends], arrays.showdown[ends] = np.array(list(self.ends.values())).T
         trees = [own.tree for own in self.players]
         seats = np.arange(2 * trees[0].streets) % 2
         tree = CompiledTree(

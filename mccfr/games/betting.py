@@ -9,12 +9,11 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from mccfr.trees.compiled import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
 
 MAX_NODES = 10_000_000
 """A node takes about 300 bytes while a tree is compiled and looked at: 3 GB.  runs/hunl-large.toml has 298,498."""
@@ -265,42 +264,24 @@ class _Builder:
 
     def compiled(self) -> CompiledTree:
         """The records of all nodes.  Children are numbered in order of expansion, which is that of the rows too."""
-        nodes, blocks = len(self.label), 2 * self.rules.streets
+        nodes = len(self.label)
         decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
-        slot, row = np.empty(len(decision), np.int32), np.empty(len(decision), np.int32)
-        slots, rows = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
-        for each in range(blocks):
-            own = np.flatnonzero(block == each)
-            ends = np.cumsum(count[own])
-            slot[own], row[own] = ends - count[own], np.arange(len(own))
-            slots[each], rows[each] = count[own].sum(), len(own)
-
-        def column(dtype: type[np.generic], fill: int, *parts: tuple[npt.ArrayLike, npt.ArrayLike]) -> npt.NDArray[Any]:
-            values = np.full(nodes, fill, dtype)
-            for where, those in parts:
-                values[np.asarray(where, np.int64)] = those
-            return values
-
-        arrays = TreeArrays(
-            column(np.int8, TERMINAL, (decision, DECISION)),
-            column(np.int8, NO_PLAYER, (decision, block % 2)),
-            column(np.int8, -1, (decision, block)),
-            column(np.int32, 0, (decision, count)),
-            column(np.int32, -1, (decision, 1 + np.cumsum(count) - count)),
-            column(np.int32, NO_SLOT, (decision, slot)),
-            column(np.int32, NO_SLOT, (decision, row)),
-            column(np.float64, 0, (self.fold_node, self.fold_value)),
-            column(np.float64, 0, (self.end_node, self.end_showdown)),
-            np.ones(nodes, np.float64),
-            column(np.int8, 1, (decision, self.touched), (self.end_node, self.end_touched)),
-        )
+        rows = numbered_rows(block, count, 2 * self.rules.streets)
+        arrays, put_in = blank_arrays(nodes), np.zeros((nodes, 2))
+        columns = {
+            **{"kind": DECISION, "player": block % 2, "block": block, "count": count, "touched": self.touched},
+            **{"first": 1 + np.cumsum(count) - count, "slot": rows.slot, "row": rows.row},
+        }
+        for name, values in columns.items():
+            getattr(arrays, name)[decision] = values
+        arrays.fixed[self.fold_node], arrays.showdown[self.end_node] = self.fold_value, self.end_showdown
+        arrays.touched[self.end_node] = self.end_touched
         parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
-        put_in = np.stack(
-            [column(np.float64, 0, (decision, chips), (self.end_node, self.end_showdown)) for chips in self.put_in],
-            axis=1,
-        )
+        put_in[decision] = np.transpose(self.put_in)
+        put_in[self.end_node] = np.reshape(self.end_showdown, (-1, 1))
         put_in[self.fold_node] = put_in[parent[self.fold_node]]
-        return CompiledTree(arrays, parent, self.label, self.rules.streets, slots, rows, put_in=put_in)
+        label, streets = self.label, self.rules.streets
+        return CompiledTree(arrays, parent, label, streets, rows.row_slots, rows.row_count, put_in=put_in)
 
 
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:

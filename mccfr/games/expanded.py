@@ -22,8 +22,9 @@ from mccfr.cards.deals import NO_BUCKET, card_masks
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
-from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, TERMINAL, CompiledTree, TreeArrays, blank_arrays
 from mccfr.trees.histories import MAX_HISTORIES, most_histories
+from mccfr.trees.lines import all_lines
 
 MAX_DEALS = 2_000_000
 """Deals of two hands and a board, before any are merged, that a game may have to be expanded."""
@@ -266,7 +267,9 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
     allowed = most_histories(max_histories)
     if histories > allowed:
         raise ValueError(f"{game.name} has {histories:,} histories when expanded, more than {allowed:,} allowed")
-    records = _new_records(histories)
+    records = _ExpandedRecords(
+        blank_arrays(histories), np.full(histories, NO_PARENT, np.int32), np.zeros(histories, np.int32)
+    )
     written = _fill(game.tree.arrays, tree, layout, records, np.zeros((_most_waiting(game, tree), 4), np.int32))
     if written != histories:
         raise RuntimeError(f"{written} histories were written and {histories} counted")
@@ -337,34 +340,12 @@ def _most_waiting(game: Game, deals: DealTree) -> int:
     return 1 + (longest + 1) * int(max(game.tree.arrays.count.max(), deals.count.max()))
 
 
-def _new_records(histories: int) -> _ExpandedRecords:
-    """Records that are terminals until they are filled."""
-    arrays = TreeArrays(
-        kind=np.full(histories, TERMINAL, np.int8),
-        player=np.full(histories, NO_PLAYER, np.int8),
-        block=np.full(histories, -1, np.int8),
-        count=np.zeros(histories, np.int32),
-        first=np.full(histories, -1, np.int32),
-        slot=np.full(histories, NO_SLOT, np.int32),
-        row=np.full(histories, NO_SLOT, np.int32),
-        fixed=np.zeros(histories),
-        showdown=np.zeros(histories),
-        probability=np.ones(histories),
-        touched=np.ones(histories, np.int8),
-    )
-    return _ExpandedRecords(arrays, np.full(histories, NO_PARENT, np.int32), np.zeros(histories, np.int32))
-
-
 def _infoset_names(
     game: Game, dealt: list[npt.NDArray[np.int64]], deals: list[_Deal], dealer: _Dealer
 ) -> tuple[list[str], list[str]]:
     """Names of both players' infosets in order of rows: "Kd", "Kd Qc c/r5", with one hand for all that are merged."""
     tree, names = game.tree, dealer.cards.card_texts
-    line = [""] * len(tree.label)
-    for node in range(1, len(line)):
-        above = int(tree.parent[node])
-        new_street = tree.arrays.kind[node] == DECISION and tree.arrays.block[node] // 2 > tree.arrays.block[above] // 2
-        line[node] = line[above] + tree.label[node] + ("/" if new_street else "")
+    line = all_lines(tree)
     shown: list[dict[int, str]] = [{} for _ in dealt]
     for deal in deals:
         if deal.level > _PAIR_LEVEL:

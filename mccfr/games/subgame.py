@@ -9,7 +9,7 @@ from abstraction.boards import check_board
 from abstraction.cards import COMBO_COUNT
 from mccfr.cards.endgame import endgame_cards
 from mccfr.games.game import Game
-from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, TreeArrays, numbered_rows
 from mccfr.trees.lines import line_text, put_in_chips
 
 
@@ -66,34 +66,21 @@ def subtree(tree: CompiledTree, root: int) -> CompiledTree:
     streets = tree.streets - int(arrays.block[root]) // 2
     decides = arrays.kind[kept] == DECISION
     block = np.where(decides, arrays.block[kept] - 2 * (tree.streets - streets), -1).astype(np.int8)
-    slot, row = (np.full(len(kept), NO_SLOT, np.int32) for _ in range(2))
-    row_slots, row_count = np.zeros(2 * streets, np.int64), np.zeros(2 * streets, np.int64)
-    for here in range(2 * streets):
-        own = np.flatnonzero(block == here)
-        own = own[np.argsort(arrays.row[kept[own]], kind="stable")]
-        width = arrays.count[kept[own]]
-        slot[own], row[own] = np.cumsum(width) - width, np.arange(len(own))
-        row_slots[here], row_count[here] = width.sum(), len(own)
+    rows = numbered_rows(block, arrays.count[kept], 2 * streets, arrays.row[kept])
     touched = arrays.touched[kept].copy()
     touched[0] = 1  # cards of its street are on the table
     parent = np.where(kept == root, NO_PARENT, number[tree.parent[kept]]).astype(np.int32)
     return CompiledTree(
-        TreeArrays(
-            kind=arrays.kind[kept],
-            player=arrays.player[kept],
+        TreeArrays._make(column[kept] for column in arrays)._replace(
             block=block,
-            count=arrays.count[kept],
             first=np.where(arrays.first[kept] >= 0, number[arrays.first[kept]], -1).astype(np.int32),
-            slot=slot,
-            row=row,
-            fixed=arrays.fixed[kept],
-            showdown=arrays.showdown[kept],
-            probability=arrays.probability[kept],
+            slot=rows.slot,
+            row=rows.row,
             touched=touched,
         ),
         parent,
         ["", *(tree.label[node] for node in kept[1:].tolist())],
         streets,
-        row_slots,
-        row_count,
+        rows.row_slots,
+        rows.row_count,
     )

@@ -49,6 +49,52 @@ class TreeArrays(NamedTuple):
     touched: npt.NDArray[np.int8]
 
 
+def blank_arrays(nodes: int) -> TreeArrays:
+    """Records of so many terminals that pay nothing, to be filled."""
+    return TreeArrays(
+        kind=np.full(nodes, TERMINAL, np.int8),
+        player=np.full(nodes, NO_PLAYER, np.int8),
+        block=np.full(nodes, -1, np.int8),
+        count=np.zeros(nodes, np.int32),
+        first=np.full(nodes, -1, np.int32),
+        slot=np.full(nodes, NO_SLOT, np.int32),
+        row=np.full(nodes, NO_SLOT, np.int32),
+        fixed=np.zeros(nodes),
+        showdown=np.zeros(nodes),
+        probability=np.ones(nodes),
+        touched=np.ones(nodes, np.int8),
+    )
+
+
+class NumberedRows(NamedTuple):
+    """Rows of their own for all decisions: slot and row [N] int32 as of `TreeArrays`, and by block [B] int64 how many
+    slots and rows there are."""
+
+    slot: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int32]
+    row_slots: npt.NDArray[np.int64]
+    row_count: npt.NDArray[np.int64]
+
+
+def numbered_rows(
+    block: npt.NDArray[np.integer],
+    count: npt.NDArray[np.integer],
+    blocks: int,
+    order: npt.NDArray[np.integer] | None = None,
+) -> NumberedRows:
+    """Rows of decisions of `block` [N] with `count` [N] actions, block by block in ascending `order` [N], or theirs."""
+    slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
+    row_slots, row_count = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
+    for here in range(blocks):
+        own = np.flatnonzero(block == here)
+        if order is not None:
+            own = own[np.argsort(order[own], kind="stable")]
+        width = count[own]
+        slot[own], row[own] = np.cumsum(width) - width, np.arange(len(own))
+        row_slots[here], row_count[here] = width.sum(), len(own)
+    return NumberedRows(slot, row, row_slots, row_count)
+
+
 PACKED_NODE = np.dtype(
     [
         ("first", np.int32),  # packed index of the first child that is a decision

@@ -25,7 +25,7 @@ from mccfr.play.resolving.spot import Floats, RootValues, Spot, Tables
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.tables.strategy import Strategy
-from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, TreeArrays, numbered_rows
 from mccfr.trees.streets import AT_DECISION
 
 CONTINUATIONS = ("", "f", "c", "r")
@@ -211,29 +211,20 @@ def _compiled(tree: CompiledTree, made: _Arrays, chooser: int, choices: int, lab
     arrays, chooses = tree.arrays, made.chooses
     count = np.where(chooses, choices, arrays.count[made.origin]).astype(np.int32)
     block = np.where(chooses, chooser, arrays.block[made.origin]).astype(np.int8)
-    slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
-    row_slots, row_count = np.zeros(2 * tree.streets, np.int64), np.zeros(2 * tree.streets, np.int64)
-    for here in range(2 * tree.streets):
-        own = np.flatnonzero(block == here)
-        slot[own], row[own] = np.cumsum(count[own]) - count[own], np.arange(len(own))
-        row_slots[here], row_count[here] = count[own].sum(), len(own)
+    rows = numbered_rows(block, count, 2 * tree.streets)
     return CompiledTree(
-        TreeArrays(
-            kind=arrays.kind[made.origin],
+        TreeArrays._make(column[made.origin] for column in arrays)._replace(
             player=np.where(chooses, chooser, arrays.player[made.origin]).astype(np.int8),
             block=block,
             count=count,
             first=made.first,
-            slot=slot,
-            row=row,
-            fixed=arrays.fixed[made.origin],
-            showdown=arrays.showdown[made.origin],
-            probability=arrays.probability[made.origin],
+            slot=rows.slot,
+            row=rows.row,
             touched=np.where(chooses, np.int8(1), arrays.touched[made.origin]),
         ),
         made.parent,
         label,
         tree.streets,
-        row_slots,
-        row_count,
+        rows.row_slots,
+        rows.row_count,
     )
