@@ -101,19 +101,23 @@ class MatchResult:
         return match_text(self.record)
 
 
+def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
+    """A record by the fields of a class: what it has not is None, lists are tuples."""
+    found = {field.name: record.get(field.name) for field in fields(kind)}
+    pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+    return kind(**{**found, **pairs, "record": dict(record)})
+
+
 def match_of(record: Mapping[str, Any]) -> MatchResult:
     """What `play_match` returns as a `MatchResult`."""
-    found = {field.name: record.get(field.name) for field in fields(MatchResult)}
-    pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-    return MatchResult(**{**found, **pairs, "record": dict(record)})  # type: ignore[arg-type]
+    made: MatchResult = _filled(MatchResult, record)
+    return made
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     """A line of evaluations.jsonl as an `Evaluation`."""
-    found: dict[str, Any] = {field.name: record.get(field.name) for field in fields(Evaluation)}
-    for key in ("best_response_chips", "ci95_chips"):
-        found[key] = None if found[key] is None else tuple(found[key])
-    return Evaluation(**{**found, "record": dict(record)})
+    made: Evaluation = _filled(Evaluation, record)
+    return made
 
 
 def plain(value: Any) -> Any:

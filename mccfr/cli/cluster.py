@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mccfr.games.game import Game
     from mccfr.runs.directory.run import Run
     from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.start import Room, Terms
 
     Prepare = Callable[[Reporter], tuple[Run, Game]]
 
@@ -104,15 +105,7 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @_set_option
 @force_option
 @replace_option
-def local(
-    config: Path,
-    machines: int,
-    directory: Path | None,
-    overrides: tuple[str, ...],
-    force: bool,
-    replace: bool,
-    **limits: Any,
-) -> None:
+def local(config: Path, machines: int, **given: Any) -> None:
     """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
 
     CONFIG may be a run's directory, too.
@@ -124,20 +117,10 @@ def local(
     """
     from mccfr.runs.directory.run import is_run
 
-    if is_run(config):
-        if directory is not None or overrides:
-            raise ValueError(f"{config} is a run already: leave --run and --set out")
-        _launch(
-            _reopening(config, None, limits, force, replace),
-            ["resume", str(config), *_given(None, (), limits, force, replace)],
-            machines,
-            None,
-            force=force,
-        )
-        return
-    arguments = ["solve", str(config), *_given(directory, overrides, limits, force, replace)]
-    prepare = _starting(config, directory, overrides, limits, force, replace, machines)
-    _launch(prepare, arguments, machines, None, force=force)
+    if is_run(config) and (given["directory"] is not None or given["overrides"]):
+        raise ValueError(f"{config} is a run already: leave --run and --set out")
+    job = _resuming(config, None, given) if is_run(config) else _solving(config, given, machines)
+    _launch(*job, machines, None, force=given["force"])
 
 
 @cluster.command()
@@ -149,23 +132,13 @@ def local(
 @_set_option
 @force_option
 @replace_option
-def solve(
-    config: Path,
-    directory: Path | None,
-    hosts: str | None,
-    overrides: tuple[str, ...],
-    force: bool,
-    replace: bool,
-    **limits: Any,
-) -> None:
+def solve(config: Path, hosts: str | None, **given: Any) -> None:
     """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
-    arguments = ["solve", str(config), *_given(directory, overrides, limits, force, replace)]
-    machines = None if hosts is None else len(_named(hosts))
-    prepare = _starting(config, directory, overrides, limits, force, replace, machines)
-    _launch_or_take_part(prepare, arguments, hosts, force=force)
+    job = _solving(config, given, None if hosts is None else len(_named(hosts)))
+    _launch_or_take_part(*job, hosts, force=given["force"])
 
 
 @cluster.command()
@@ -176,16 +149,12 @@ def solve(
 @abstraction_option
 @force_option
 @replace_option
-def resume(
-    directory: Path, hosts: str | None, abstraction: Path | None, force: bool, replace: bool, **limits: Any
-) -> None:
+def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
     """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
-    moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
-    arguments = ["resume", str(directory), *moved, *_given(None, (), limits, force, replace)]
-    _launch_or_take_part(_reopening(directory, abstraction, limits, force, replace), arguments, hosts, force=force)
+    _launch_or_take_part(*_resuming(directory, abstraction, given), hosts, force=given["force"])
 
 
 @cluster.command()
@@ -213,45 +182,44 @@ def _status_text(found: Mapping[str, Any]) -> str:
     )
 
 
-def _starting(
-    config: Path,
-    directory: Path | None,
-    overrides: tuple[str, ...],
-    limits: Mapping[str, Any],
-    force: bool,
-    replace: bool,
-    machines: int | None,
-) -> "Prepare":
-    """`machines`: as many as are asked for; None: those of the job that this is in."""
+def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
+    """What makes or opens the run of a configuration, and the command that does so on each rank.
+
+    machines  as many as are asked for; None: those of the job that this is in
+    """
     from mccfr.cluster.room import coordinator_problem
-    from mccfr.runs.session.start import Terms
 
     room = partial(coordinator_problem, machines=machines)
-    terms = partial(Terms, force=force, replace=replace, room=room)
-    return lambda report: started(config, directory, overrides, limits, terms(report))
+    where, limits, terms = (given["directory"], given["overrides"]), _limits(given), _terms(given, room)
+    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(given)]
 
 
-def _reopening(
-    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool, replace: bool
-) -> "Prepare":
+def _resuming(directory: Path, abstraction: Path | None, given: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
+    """The same of the run in a directory."""
     from mccfr.cluster.room import coordinator_problem
+
+    moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
+    limits, terms = _limits(given), _terms(given, coordinator_problem)
+    arguments = ["resume", str(directory), *moved, *_again(given)]
+    return lambda report: reopened(directory, abstraction, limits, terms(report)), arguments
+
+
+def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("nodes", "iterations", "seconds", "workers")}
+
+
+def _terms(given: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Terms]":
     from mccfr.runs.session.start import Terms
 
-    terms = partial(Terms, force=force, replace=replace, room=coordinator_problem)
-    return lambda report: reopened(directory, abstraction, limits, terms(report))
+    return partial(Terms, force=given["force"], replace=given["replace"], room=room)
 
 
-def _given(
-    directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool, replace: bool
-) -> list[str]:
+def _again(given: Mapping[str, Any]) -> list[str]:
     """Options as they were given, for the command that each rank executes."""
-    names = {"seconds": "time"}
-    options = [] if directory is None else ["--run", str(directory)]
-    options += [part for text in overrides for part in ("--set", text)]
-    options += [
-        part for key, value in limits.items() if value is not None for part in (f"--{names.get(key, key)}", str(value))
-    ]
-    return [*options, *(["--force"] if force else []), *(["--replace"] if replace else [])]
+    options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
+    options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
+    told = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
+    return [*told, *(f"--{flag}" for flag in ("force", "replace") if given[flag])]
 
 
 def _launch_or_take_part(prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool) -> None:

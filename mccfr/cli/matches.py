@@ -38,20 +38,7 @@ from mccfr.cli.progress import reporter
 @other_manner_options
 @declare_options
 @json_option
-def match(
-    a: str,
-    b: str,
-    hands: int,
-    seed: int,
-    workers: int,
-    budget: float | None,
-    keep: Path | None,
-    log: Path | None,
-    as_json: bool,
-    declare: Path | None,
-    expect: str | None,
-    **manner: Any,
-) -> None:
+def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
     """Play A against B and tell what A wins a hand, with a 95 % interval.
 
     A and B are policies, runs, or programs: always-call, always-fold, always-all-in, random, min-raise, odd-size, or
@@ -67,12 +54,12 @@ def match(
     from mccfr.runs.results.matches import match_text, play_match
     from mccfr.runs.results.players import Manner
 
-    effort = Effort(workers, budget, keep)
+    effort = Effort(options["workers"], options["budget"], options["keep"])
     manners = (
-        Manner(manner["purify"], manner["threshold"]),
-        Manner(manner["against_purify"], manner["against_threshold"]),
+        Manner(options["purify"], options["threshold"]),
+        Manner(options["against_purify"], options["against_threshold"]),
     )
-    said = declare_of(declare, expect, seed)
+    said = declare_of(options["declare"], options["expect"], seed)
     with reporter() as report:
         record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report, declare=said)
     answer(record, as_json, match_text)

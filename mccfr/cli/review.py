@@ -1,6 +1,7 @@
 """The command that reviews hands."""
 
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
@@ -24,16 +25,7 @@ from mccfr.cli.progress import reporter
 @click.option("--top", type=click.IntRange(0), default=20, show_default=True, help="Decisions that are told.")
 @code_option
 @json_option
-def review(
-    hands: tuple[Path, ...],
-    policy: str,
-    resolve: str | None,
-    boards: int,
-    workers: int,
-    keep: Path | None,
-    top: int,
-    as_json: bool,
-) -> None:
+def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> None:
     """Tell what every decision in files of hands cost by a policy, the costliest first.
 
     HANDS are files, or directories of such: PHH, ACPC logs, Slumbot's JSON, PokerStars' text. Hands of more than two
@@ -44,9 +36,7 @@ def review(
     from mccfr.runs.results.review import review_hands, review_text
 
     with reporter() as report:
-        record = review_hands(
-            hands, policy, resolve=resolve, boards=boards, workers=workers, keep=keep, top=top, reporter=report
-        )
+        record = review_hands(hands, policy, reporter=report, **how)
     answer(record, as_json, review_text)
 
 

@@ -8,20 +8,20 @@ equity on the same run-outs, whose mean is known, takes off luck (a control vari
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.boards import board_classes
-from abstraction.cards import CARD_COUNT, cards_text
+from abstraction.cards import cards_text
 from abstraction.ranges import class_names, class_of
+from mccfr.cards.dealt import Board, DealtCards
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.units import Effort, Units, play_units
 from mccfr.intervals import student95
 from mccfr.play.line_ranges import Followed, RangesOfLine
-from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.play.run_outs import RunOuts, all_run_outs, win_minus_lose
 from mccfr.policy.profile import Profile
 from mccfr.trees.lines import line_text
 
@@ -29,7 +29,6 @@ Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
 CLASSES = 169
 _PLAYER_COLUMNS = 4  # of each class and player: weight, equity, value, weight of the value; the first times each
-_ALL = comb(CARD_COUNT, 2)  # more than follow a flop, so that all are walked
 
 
 class Flops(NamedTuple):
@@ -71,6 +70,25 @@ def some_flops(count: int) -> Flops:
         chosen.append(int(own[np.searchsorted(half, half[-1] / 2)]))
         weight.append(float(half[-1]))
     return Flops(every.cards[chosen], np.array(weight))
+
+
+def met_pairs(dealing: DealtCards, reach: Floats) -> Floats:
+    """[2, H] weight of each player's hands times that of the other's hands that they may meet."""
+    return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
+
+
+def class_sums(
+    source: Profile, dealing: DealtCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
+) -> Floats:
+    """[CLASSES, 2·4 + A] sums at a decision: node, street, player, board; `values` as of `LineOnFlops._walked`."""
+    (node, street, actor, board), columns = place, []
+    pairs, every = met_pairs(dealing, reach), all_run_outs(dealing, street, board)
+    for player in range(2):
+        won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
+        columns += [pairs[player], 0.5 * (pairs[player] + won), *values[:, player]]
+    columns += list(source.rows(node, dealing.bucket_row(street, actor, board))[0].T * pairs[actor])
+    group = class_of(dealing.hand_cards)
+    return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
 
 
 class LineOnFlops(Units):
@@ -120,18 +138,9 @@ class LineOnFlops(Units):
         dealing, found = self._ranges.dealing, self.follow(unit)
         assert found.boards is not None
         board, reach = found.boards[-1], self._ranges.reach(found)
-        street, group = found.state.street, class_of(dealing.hand_cards)
-        pairs = reach * np.stack([np.maximum(dealing.disjoint_weight(reach[1 - player]), 0) for player in range(2)])
-        values, drawn = self._walked(unit, street, board, reach)
-        every = run_outs(dealing, street, board, (), _ALL, np.random.default_rng(0))
-        columns = []
-        for player in range(2):
-            won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
-            columns += [pairs[player], 0.5 * (pairs[player] + won), *values[:, player]]
-        buckets = dealing.bucket_row(street, self.player, board)
-        columns += list(self._source.rows(self.node, buckets)[0].T * pairs[self.player])
-        sums = np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
-        return np.concatenate([sums.ravel(), drawn.ravel()])
+        values, drawn = self._walked(unit, found.state.street, board, reach)
+        place = self.node, found.state.street, self.player, board
+        return np.concatenate([class_sums(self._source, dealing, place, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, unit: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
         """[2, 2, H] chips that hands win times their weight, and the weight, by player; [K, 3] of each run-out."""
@@ -231,9 +240,7 @@ class FlopReport:
         found = {}
         for number, name in enumerate(class_names()):
             if weight[number] > 0 and walked[number] > 0:
-                played = (
-                    (sums[number, 2 * _PLAYER_COLUMNS :] / weight[number]).tolist() if player == self.player else []
-                )
+                played = (sums[number, 2 * _PLAYER_COLUMNS :] / weight[number]).tolist()
                 worth = value[number] / walked[number] + self.put_in[player]
                 share, acts = float(weight[number] / weight.sum()), player == self.player
                 found[name] = share, equity[number] / weight[number], worth, played if acts else []

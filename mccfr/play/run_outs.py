@@ -9,6 +9,10 @@ import numpy.typing as npt
 from mccfr.cards.dealt import Board, DealtCards
 from mccfr.solvers.public.terminals.board_values import won_at_showdowns
 
+Floats = npt.NDArray[np.float64]
+_ALL = 10_000  # more than follow a flop, so that all are walked
+_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
+
 
 class RunOuts(NamedTuple):
     """Full boards that may follow a board.  K of them.
@@ -37,7 +41,12 @@ def run_outs(
     return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
 
 
-def win_minus_lose(cards: DealtCards, found: RunOuts, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def all_run_outs(cards: DealtCards, street: int, board: Board) -> RunOuts:
+    """Of all full boards after a board from the flop on."""
+    return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
+
+
+def win_minus_lose(cards: DealtCards, found: RunOuts, weight: Floats) -> Floats:
     """[H] weight [H] that each hand beats at a showdown less the weight that beats it, mean over run-outs.
 
     Of all pairs on a board that `run_outs` has drawn, each counts with the probability that it is dealt there.
@@ -47,9 +56,25 @@ def win_minus_lose(cards: DealtCards, found: RunOuts, weight: npt.NDArray[np.flo
     return out * (found.factor / len(found.strength))
 
 
+def met_weight(cards: DealtCards, other: Floats) -> Floats:
+    """[H] weight of the other's hands [H] that each hand may meet; 0 where it is a rounding error."""
+    found = cards.disjoint_weight(other)
+    return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
+
+
+def per_met(values: Floats, met: Floats) -> Floats:
+    """Values by what hands meet; NaN where that is nothing."""
+    return np.where(met > 0, values / np.where(met > 0, met, 1), np.nan)
+
+
+def equity(cards: DealtCards, found: RunOuts, other: Floats, met: Floats) -> Floats:
+    """[H] share of the pot that each hand wins at showdowns against the other's hands; NaN where it meets nothing."""
+    return 0.5 + 0.5 * per_met(win_minus_lose(cards, found, other), met)
+
+
 def showdown_results(
     cards: DealtCards, hands: tuple[int, int], street: int, board: Board, most: int, rng: np.random.Generator
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """[K] showdowns of two hands on full boards after a board, all or `most` drawn: +1 player 0 wins, -1, 0."""
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]
     full, _ = cards.full_boards(street, board, taken, most, rng)

@@ -12,16 +12,14 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
 from mccfr.evaluation.hand_values import Below
-from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.play.run_outs import all_run_outs, equity, met_weight, per_met
 from mccfr.policy.profile import Behaviour
 from mccfr.upi.tree import ROOT, Node, SpotTree
 
 Floats = npt.NDArray[np.float64]
 _KEPT = 256  # nodes whose values are kept: 64 kB each
 _KEPT_RUN_OUTS = 4  # boards, 9 MB each after a flop
-_MOST_RUN_OUTS = 10_000  # more than follow a flop, so that all are walked
 _HELD = 4  # cards in two hands
-_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
 
 
 class HandNumbers(NamedTuple):
@@ -54,7 +52,7 @@ class SpotValues:
     def __init__(self, tree: SpotTree, source: Behaviour) -> None:
         self._tree, self._source, self._cards = tree, source, tree.cards
         self.ev = lru_cache(_KEPT)(self._ev)
-        self._run_outs = lru_cache(_KEPT_RUN_OUTS)(self._all_run_outs)
+        self._run_outs = lru_cache(_KEPT_RUN_OUTS)(lambda street, board: all_run_outs(tree.cards, street, board))
 
     def strategy(self, at: Node) -> Floats:
         """[A, H] probability of each action of a decision; 0 for hands that cannot be there."""
@@ -73,13 +71,7 @@ class SpotValues:
     def met(self, at: Node) -> Floats:
         """[2, H] weight of each hand times that of the other's hands that it may meet."""
         reach = self.reach(at)
-        return reach * np.stack([self._others(reach, player) for player in range(2)])
-
-    def _others(self, reach: Floats, player: int) -> Floats:
-        """[H] weight of the other's hands that each hand may meet; 0 where it is a rounding error."""
-        other = reach[1 - player]
-        found = self._cards.disjoint_weight(other)
-        return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
+        return reach * np.stack([met_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
         """Chips that each hand wins from a node on, less what it has put in since the spot began, the pot included."""
@@ -93,11 +85,11 @@ class SpotValues:
         for player in range(2):
             asked = reach.copy()
             asked[player] = self._cards.reach[player] * live
-            if not (asked.any(axis=1).all() and self._others(reach, player)[asked[player] > 0].any()):
+            others = np.where(asked[player] > 0, met_weight(self._cards, reach[1 - player]), 0.0)
+            if not (asked.any(axis=1).all() and others.any()):
                 continue
             won = below.values(below.listed(board, asked), (player,))[0][player]
-            others = np.where(asked[player] > 0, self._others(reach, player), 0.0)
-            value[player] = _ratio(won, others) + self._tree.half
+            value[player] = per_met(won, others) + self._tree.half
         return HandNumbers(value, self.met(at))
 
     def equity(self, at: Node) -> HandNumbers:
@@ -106,8 +98,8 @@ class SpotValues:
         found = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):
             other = reach[1 - player]
-            others = np.where(self._cards.reach[player] > 0, self._others(reach, player), 0.0)
-            value[player] = 0.5 + 0.5 * _ratio(win_minus_lose(self._cards, found, other), others)
+            others = np.where(self._cards.reach[player] > 0, met_weight(self._cards, other), 0.0)
+            value[player] = equity(self._cards, found, other, others)
         return HandNumbers(value, self.met(at))
 
     def frequency(self, at: Node) -> float:
@@ -117,16 +109,9 @@ class SpotValues:
             dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
         return float(self.met(at)[0].sum() / self.met(Node(ROOT, 0))[0].sum() * dealt)
 
-    def _all_run_outs(self, street: int, board: int) -> RunOuts:
-        return run_outs(self._cards, street, board, (), _MOST_RUN_OUTS, np.random.default_rng(0))
-
 
 def mean(numbers: HandNumbers, player: int) -> float:
     """The mean of what is known of a player's hands; NaN where nothing is."""
     known = (numbers.met[player] > 0) & ~np.isnan(numbers.value[player])
     weight = numbers.met[player][known]
     return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")
-
-
-def _ratio(values: Floats, weight: Floats) -> Floats:
-    return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)

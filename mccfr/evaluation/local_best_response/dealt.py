@@ -46,14 +46,17 @@ class ResponderDeal(ABC):
     def buckets(self) -> npt.NDArray[np.int32]:
         """[H] the policy's bucket of each hand; any where a hand cannot be held."""
 
+    @property
     @abstractmethod
     def equity(self) -> Floats:
         """[H] the responder's chance to win less that to lose against each hand, by which he decides."""
 
+    @property
     def settlement(self) -> Floats:
         """[H] the same, by which hands are paid: right in expectation over what is drawn for it."""
-        return self.equity()
+        return self.equity
 
+    @property
     @abstractmethod
     def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
         """The next street: boards, each with what the weights [H] are multiplied with."""
@@ -134,22 +137,16 @@ class ListedHand(ResponderDeal):
         """As `ResponderDeal.buckets`."""
         return np.maximum(self._table.cards.bucket[self.street][1 - self._seat, self._board], 0)
 
+    @cached_property
     def equity(self) -> Floats:
         """As `ResponderDeal.equity`: over all boards to come."""
-        return self._equity
-
-    @cached_property
-    def _equity(self) -> Floats:
         boards = self._table.last_boards(self.street, self._board)
         balance, live_boards = _balance(self._table.strength[boards], self._hand)
         return balance / np.maximum(live_boards, 1)
 
+    @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
         """As `ResponderDeal.following`."""
-        return self._following
-
-    @cached_property
-    def _following(self) -> list[tuple[ResponderDeal, Floats]]:
         street = self.street + 1
         boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
         return [
@@ -270,30 +267,24 @@ class DeckHand(ResponderDeal):
     def _to_come(self) -> int:
         return self._board.table.known[-1] - self._known
 
+    @cached_property
     def equity(self) -> Floats:
         """As `ResponderDeal.equity`: over all boards to come on the flop and later, before it over the
         same drawn ones.
         """
-        return self._equity
-
-    @cached_property
-    def _equity(self) -> Floats:
         if self._to_come > _MOST_ENUMERATED:
             return self._board.table.looked(self._hand)
         balance, live_boards = _balance(self._board.run_outs(self.street), self._hand)
         return balance / np.maximum(live_boards, 1)
 
+    @cached_property
     def settlement(self) -> Floats:
         """As `ResponderDeal.settlement`: where the equity would cost too much, or is none over all boards, by some
         run-outs.
         """
-        return self._settlement
-
-    @cached_property
-    def _settlement(self) -> Floats:
         looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
         if self._to_come < _MOST_ENUMERATED or looked_at:
-            return self._equity
+            return self.equity
         board, table = self._board, self._board.table
         left = table.left([*self._own, *board.cards[: self._known]])
         boards = np.zeros((RUN_OUTS, table.known[-1]), np.int8)
@@ -304,12 +295,9 @@ class DeckHand(ResponderDeal):
         leaving = comb(len(left) - 2, self._to_come) / comb(len(left), self._to_come)
         return _balance(table.strengths(boards), self._hand)[0] / (RUN_OUTS * leaving)
 
+    @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
         """As `ResponderDeal.following`: the board of the unit."""
-        return self._following
-
-    @cached_property
-    def _following(self) -> list[tuple[ResponderDeal, Floats]]:
         street, known = self.street + 1, self._board.table.known
         left, dealt = CARD_COUNT - 2 - self._known, known[street] - self._known
         likelier = comb(left, dealt) / comb(left - 2, dealt)  # than beside nobody

@@ -83,14 +83,14 @@ class Responder:
             return self._value(after, ranges, dealt)
         return sum(
             self._value(after, {place: weight * factor for place, weight in ranges.items()}, following)
-            for following, factor in dealt.following()
+            for following, factor in dealt.following
         )
 
     def _chips(self, paid: tuple[float, float], weight: Any, dealt: ResponderDeal) -> float:
         """Chips at the end of the betting against hands of weights [H]."""
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
-        return float(value + (showdown * (weight @ dealt.settlement()) if showdown else 0.0))
+        return float(value + (showdown * (weight @ dealt.settlement) if showdown else 0.0))
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """The policy's ranges after an action of the responder's, which it may take for several of its tree's."""
@@ -142,7 +142,7 @@ class Responder:
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
-        equity = dealt.equity()
+        equity = dealt.equity
         parts = {place: (float(weight.sum()), float(weight @ equity)) for place, weight in ranges.items()}
         total, won = (sum(part[number] for part in parts.values()) for number in range(2))
         folds: dict[tuple[Place, int], tuple[float, float]] = {}
@@ -182,7 +182,7 @@ class Responder:
                         known[place, node] = (0.0, 0.0)
                     else:
                         share = self._rows.shared_out(node, dealt, weight)[number]
-                        known[place, node] = (float(share.sum()), float(share @ dealt.equity()))
+                        known[place, node] = (float(share.sum()), float(share @ dealt.equity))
                 folded += probability * known[place, node][0]
                 won += probability * known[place, node][1]
         return folded, won

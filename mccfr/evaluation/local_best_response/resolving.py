@@ -77,7 +77,7 @@ class ResolvedResponder(Responder):
         for here, weight in _places(ranges):
             answering = self._after(here, action)
             share = weight * answering.played()[answering.actions.index("f")]
-            folded, won = folded + float(share.sum()), won + float(share @ dealt.equity())
+            folded, won = folded + float(share.sum()), won + float(share @ dealt.equity)
         return folded, won
 
 

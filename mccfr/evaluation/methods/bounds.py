@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from mccfr.evaluation.methods.dealt import LowerBoundLine, OverDeals, exploitability_text, folding_mbb
+from mccfr.evaluation.methods.dealt import LowerBoundLine, LowerBoundMethod, exploitability_text, folding_mbb
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.options import BUDGET, SEED, WORKERS, MethodOptions
@@ -34,12 +34,10 @@ class BoundsLine(LowerBoundLine):
     folding_mbb: float | None
 
 
-class BoundsMethod(OverDeals):
+class BoundsMethod(LowerBoundMethod):
     """Every lower bound of a game, each by an opponent who plays otherwise; the figure is the largest."""
 
     name: ClassVar[str] = "bounds"
-    bound: ClassVar[str] = "lower"
-    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = BoundsLine
     options: ClassVar[type[MethodOptions]] = BoundsOptions
 

@@ -1,6 +1,6 @@
 """What methods share that deal cards beside the tree, and those whose figure is a lower bound."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Method, Record
 
@@ -51,6 +51,22 @@ class LowerBoundLine(EvaluationLine):
     ci95_mbb: tuple[float, float] | None
     best_response_chips: tuple[float, float]
     units: Count
+
+
+class LowerBoundMethod(OverDeals):
+    """A method whose figure is a lower bound on exploitability, in expectation."""
+
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
+
+    def responder(self, record: Record) -> str:
+        """Who wins so much, in a few words."""
+        return self.name
 
 
 def lower_bound(game: "Game", chips: float, interval: tuple[float, float]) -> dict[str, Any]:

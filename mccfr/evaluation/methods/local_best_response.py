@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import (
     LowerBoundLine,
-    OverDeals,
-    exploitability_text,
+    LowerBoundMethod,
     lower_bound,
     lower_bound_text,
     resolving_gain,
@@ -40,12 +39,10 @@ class LocalBestResponseLine(LowerBoundLine):
     hands: Count | None
 
 
-class LocalBestResponseMethod(OverDeals):
+class LocalBestResponseMethod(LowerBoundMethod):
     """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
 
     name: ClassVar[str] = "lbr"
-    bound: ClassVar[str] = "lower"
-    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
     options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
@@ -83,6 +80,6 @@ class LocalBestResponseMethod(OverDeals):
         said = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
         return said + resolving_text(record)
 
-    def short(self, record: Record) -> str:
-        """As `Method.short`."""
-        return f"exploitability at least {exploitability_text(record)} (lbr in setting {record['setting']})"
+    def responder(self, record: Record) -> str:
+        """As `LowerBoundMethod.responder`."""
+        return f"lbr in setting {record['setting']}"

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from mccfr.evaluation.methods.dealt import (
-    LowerBoundLine,
-    OverDeals,
-    exploitability_text,
+    LowerBoundMethod,
     lower_bound,
     lower_bound_text,
     resolving_gain,
     resolving_text,
     street_number,
 )
-from mccfr.evaluation.methods.method import EvaluationLine, Record
+from mccfr.evaluation.methods.method import Record
 from mccfr.evaluation.methods.options import BOARDS, FROM, RESOLVE, MethodOptions, SampledOptions
 from mccfr.evaluation.steps import report_step
 
@@ -37,13 +35,10 @@ def _street_from(game: "Game", name: str | None) -> int:
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
-class SampledBestResponseMethod(OverDeals):
+class SampledBestResponseMethod(LowerBoundMethod):
     """What a player who knows his real cards wins from some street on, on sampled boards."""
 
     name: ClassVar[str] = "sampled-br"
-    bound: ClassVar[str] = "lower"
-    reads_rows: ClassVar[bool] = True
-    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
@@ -77,6 +72,6 @@ class SampledBestResponseMethod(OverDeals):
         what = f"a best response from street {record['from']} on"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what) + resolving_text(record)
 
-    def short(self, record: Record) -> str:
-        """As `Method.short`."""
-        return f"exploitability at least {exploitability_text(record)} (sampled-br from {record['from']})"
+    def responder(self, record: Record) -> str:
+        """As `LowerBoundMethod.responder`."""
+        return f"sampled-br from {record['from']}"

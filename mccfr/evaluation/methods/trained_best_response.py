@@ -3,13 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from mccfr.evaluation.methods.dealt import (
-    LowerBoundLine,
-    OverDeals,
-    exploitability_text,
-    lower_bound,
-    lower_bound_text,
-)
+from mccfr.evaluation.methods.dealt import LowerBoundLine, LowerBoundMethod, lower_bound, lower_bound_text
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.options import BOARDS, MethodOptions, Option, SampledOptions
 
@@ -49,12 +43,10 @@ class TrainedBestResponseLine(LowerBoundLine):
     responder_nodes: Count
 
 
-class TrainedBestResponseMethod(OverDeals):
+class TrainedBestResponseMethod(LowerBoundMethod):
     """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
 
     name: ClassVar[str] = "trained-br"
-    bound: ClassVar[str] = "lower"
-    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
     options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
 
@@ -83,7 +75,3 @@ class TrainedBestResponseMethod(OverDeals):
         """As `Method.text`."""
         what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what)
-
-    def short(self, record: Record) -> str:
-        """As `Method.short`."""
-        return f"exploitability at least {exploitability_text(record)} (trained-br)"

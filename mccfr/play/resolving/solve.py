@@ -158,6 +158,8 @@ def resolve(
 class _Solver(ABC):
     """CFR behind a gadget.  The gadget's game is one hand: gaps are chips."""
 
+    _cfr: Any  # what iterates, one of two
+
     def __init__(self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None) -> None:
         self._side, self._gadget, self._alike = side, gadget, alike
         self._iteration = 0
@@ -170,9 +172,9 @@ class _Solver(ABC):
                     self._tables[name][:] = table  # regrets that are matched to the strategy itself
 
     @property
-    @abstractmethod
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
         """Tables by name, [slot, bucket]."""
+        return self._cfr.tables
 
     @abstractmethod
     def _iterate(self) -> None:
@@ -223,10 +225,6 @@ class _FullWidth(_Solver):
         super().__init__(side, gadget, alike)
         self._cfr = cfr
 
-    @property
-    def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._cfr.tables
-
     def _iterate(self) -> None:
         cfr, player, gadget = self._cfr, self._side.player, self._gadget
         step = cfr.variant.step(cfr.iteration + 1)
@@ -245,10 +243,6 @@ class _Sampling(_Solver):
         super().__init__(side, gadget, alike)
         self._cfr = PublicChanceSampling(side.spot.game, PublicChanceOptions(plus=False), seed=seed)
         self._factor = side.spot.board_factor
-
-    @property
-    def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._cfr.tables
 
     def _iterate(self) -> None:
         cfr, player, gadget = self._cfr, self._side.player, self._gadget

@@ -44,6 +44,7 @@ from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
 from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
+from mccfr.play.run_outs import met_weight, per_met
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
@@ -54,7 +55,6 @@ STREETS = ("river", "turn", "flop")
 """Where solving may begin, by the names that commands take."""
 LIMITED = "depth-limited"
 """In a method's place: the flop alone is solved, what follows by the first of `METHODS`."""
-_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
 _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {
@@ -308,9 +308,8 @@ class PublicState:
             return None
         other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
         action = self._spot.followed(self.position, other, tables).action
-        met = self._spot.dealing.disjoint_weight(other)
-        known = (self.ranges[self.position] > 0) & (met > _LEAST_MET * other.sum())
-        return np.where(known, action / np.where(known, met, 1), np.nan)
+        met = np.where(self.ranges[self.position] > 0, met_weight(self._spot.dealing, other), 0.0)
+        return per_met(action, met)
 
     def responses(self) -> RootValues:
         """What the opponent's hands win from here by best responses to the solution in force, with its bets."""

@@ -8,16 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import cards_text
-from abstraction.ranges import class_of
 from mccfr.config.file import config_from, load_config, to_document
 from mccfr.config.games import HoldemSubgame
 from mccfr.config.spot import spot_document
 from mccfr.config.tables import Config
-from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops
+from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, met_pairs
 from mccfr.evaluation.units import Effort, Units, play_units
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
-from mccfr.play.run_outs import run_outs, win_minus_lose
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.solvers.public.best_response import hand_values
@@ -25,7 +23,6 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
 from mccfr.tables.layout import private_tables
 
-_ALL = 10_000  # run-outs, more than follow a flop
 _PLAYER_COLUMNS = 4
 Floats = npt.NDArray[np.float64]
 
@@ -71,24 +68,10 @@ class SolvedFlops(Units):
             reached = sum(gains) / 2 / self.pot
             if reached <= self._to:
                 break
-        sums = _sums(game, Profile(game, strategy), value)
-        return np.append(sums.ravel(), reached)
-
-
-def _sums(game: Game, source: Profile, value: Floats) -> Floats:
-    """[CLASSES, 2·4 + A] as of `LineOnFlops`."""
-    dealing = game.cards.at_table()
-    board, reach = dealing.read_board(0, ""), dealing.reach.astype(np.float64)
-    every = run_outs(dealing, 0, board, (), _ALL, np.random.default_rng(0))
-    columns = []
-    for player in range(2):
-        pairs = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0)
-        won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
-        columns += [pairs, 0.5 * (pairs + won), reach[player] * value[player], pairs]
-    played = source.rows(0, dealing.bucket_row(0, 0, board))[0].T
-    columns += list(played * columns[0])
-    group = class_of(dealing.hand_cards)
-    return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
+        dealing = game.cards.at_table()
+        reach, place = dealing.reach.astype(np.float64), (0, 0, 0, dealing.read_board(0, ""))
+        values = np.stack([reach * value, met_pairs(dealing, reach)])
+        return np.append(class_sums(Profile(game, strategy), dealing, place, reach, values).ravel(), reached)
 
 
 def solved_flops(

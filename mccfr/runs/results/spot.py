@@ -9,7 +9,7 @@ import numpy.typing as npt
 from abstraction.ranges import class_names, class_of
 from mccfr.cards.dealt import DealtCards
 from mccfr.games.game import Game
-from mccfr.play.run_outs import run_outs, win_minus_lose
+from mccfr.play.run_outs import all_run_outs, equity, met_weight, per_met
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
@@ -18,8 +18,6 @@ from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import to_chips
 
-_MOST_RUN_OUTS = 10_000  # more than follow a flop, so that all are walked
-_LEAST_MET = 1e-9  # of the other's range: what is left of differences of sums where a hand meets nothing
 _DIGITS = 6
 
 Floats = npt.NDArray[np.float64]
@@ -38,10 +36,11 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     value, action, gains = hand_values(game, found.strategy, threads, nodes)
     reach = dealing.reach.astype(np.float64)
     met = np.stack([_met(dealing, reach, player) for player in range(2)])
-    equity = np.stack([_equity(dealing, reach[1 - player], met[player]) for player in range(2)])
-    ev = _ratio(value, met) + half
+    every = all_run_outs(dealing, 0, dealing.read_board(0, ""))
+    shown = np.stack([equity(dealing, every, reach[1 - player], met[player]) for player in range(2)])
+    ev = per_met(value, met) + half
     weight, played = reach * met, _played(profile, dealing, 0, 0)
-    shares = [_mean(weight[player], equity[player]) for player in range(2)]
+    shares = [_mean(weight[player], shown[player]) for player in range(2)]
     worth = [_mean(weight[player], ev[player]) for player in range(2)]
     answer: dict[str, Any] = {
         "board": run.config.game.board,  # type: ignore[attr-defined]
@@ -54,17 +53,17 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
         "iterations": found.counts["iterations"],
-        "actions": _actions(game, 0, weight[0], played, _ratio(action[0], met[0]) + half),
+        "actions": _actions(game, 0, weight[0], played, per_met(action[0], met[0]) + half),
         "ip_actions": [],
-        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equity[0], ev[0], played)},
+        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], shown[0], ev[0], played)},
     }
     answered = np.zeros((0, dealing.hand_count))
     if after in nodes:
         answered = _played(profile, dealing, after, 1)
         left = np.stack([reach[0] * played[_labels(game, 0).index("c")], reach[1]])
         checked = _met(dealing, left, 1)
-        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, _ratio(action[1], checked) + half)
-    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equity[1], ev[1], answered)
+        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, per_met(action[1], checked) + half)
+    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], shown[1], ev[1], answered)
     return answer
 
 
@@ -81,20 +80,8 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _met(dealing: DealtCards, reach: Floats, player: int) -> Floats:
-    """[H] weight of the other's hands that each hand of a player's range meets; 0 where it is a rounding error."""
-    found = np.where(reach[player] > 0, dealing.disjoint_weight(reach[1 - player]), 0.0)
-    return np.where(found > _LEAST_MET * reach[1 - player].sum(), found, 0.0)
-
-
-def _equity(dealing: DealtCards, other: Floats, met: Floats) -> Floats:
-    """[H] share of the pot that each hand wins at showdowns over all boards to come; NaN where it meets nothing."""
-    board = dealing.read_board(0, "")
-    found = run_outs(dealing, 0, board, (), _MOST_RUN_OUTS, np.random.default_rng(0))
-    return 0.5 + 0.5 * _ratio(win_minus_lose(dealing, found, other), met)
-
-
-def _ratio(values: Floats, met: Floats) -> Floats:
-    return np.where(met > 0, values / np.where(met > 0, met, 1), np.nan)
+    """[H] weight of the other's hands that each hand of a player's range meets."""
+    return np.where(reach[player] > 0, met_weight(dealing, reach[1 - player]), 0.0)
 
 
 def _mean(weight: Floats, values: Floats) -> float | None:

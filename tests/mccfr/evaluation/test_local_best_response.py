@@ -186,9 +186,9 @@ def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
 
     def seeing(table, seat, hand, draws=None):
         for dealt, weight in begun(table, seat, hand, draws):
-            for following, factor in dealt.following():
+            for following, factor in dealt.following:
                 early = ListedHand(table, seat, hand, dealt.street, dealt._board, draws)
-                early.__dict__["_equity"] = following.equity()
+                early.__dict__["equity"] = following.equity
                 early.__dict__["_following"] = [(following, (factor > 0).astype(float))]
                 yield early, weight * factor
 

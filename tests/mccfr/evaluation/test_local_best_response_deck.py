@@ -100,7 +100,7 @@ def test_weights_are_probabilities_on_every_street():
         assert weight.sum() == pytest.approx(1, abs=1e-12)
         assert (weight > 0).sum() == left
         if left > 990:
-            ((dealt, factor),) = dealt.following()
+            ((dealt, factor),) = dealt.following
             weight = weight * factor
 
 
@@ -116,20 +116,20 @@ def test_the_chances_are_those_over_all_boards_to_come(board, street):
             to_come = [[a, b] for a in left for b in left if a < b]
         orders = [board_strengths(cards + more)[[hand("AsQd"), hand(text)]] for more in to_come]
         balance = np.mean([np.sign(int(one) - int(two)) for one, two in orders])
-        assert dealt.equity()[hand(text)] == pytest.approx(balance, abs=1e-12)
+        assert dealt.equity[hand(text)] == pytest.approx(balance, abs=1e-12)
 
 
 def test_before_the_flop_the_chances_are_near():
     dealt = on_board("Qs7h2d3c9h", "AcAd", 0)
-    assert dealt.equity()[hand("KsKh")] == pytest.approx(2 * 0.8236 - 1, abs=0.05)
-    assert dealt.equity()[hand("7s6s")] == pytest.approx(2 * 0.771 - 1, abs=0.06)
+    assert dealt.equity[hand("KsKh")] == pytest.approx(2 * 0.8236 - 1, abs=0.05)
+    assert dealt.equity[hand("7s6s")] == pytest.approx(2 * 0.771 - 1, abs=0.06)
 
 
 @pytest.mark.parametrize("street", [0, 1])
 def test_what_settles_an_all_in_is_right_in_expectation(street):
     """The mean over 300 draws of run-outs, for hands that run-outs hit as often as not."""
-    found = np.array([on_board("Qs7h2d3c9h", "AsQd", street, frozenset(), seed).settlement() for seed in range(300)])
-    truth = on_board("Qs7h2d3c9h", "AsQd", street).equity()
+    found = np.array([on_board("Qs7h2d3c9h", "AsQd", street, frozenset(), seed).settlement for seed in range(300)])
+    truth = on_board("Qs7h2d3c9h", "AsQd", street).equity
     others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
     if street == 1:
         others = others[GAME.cards.bucket_row(1, 0, list(parse_cards("Qs7h2d")))[others] >= 0]
@@ -151,11 +151,11 @@ def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
 
 def test_an_all_in_on_the_turn_is_settled_over_all_rivers():
     dealt = on_board("Qs7h2d3c9h", "AsQd", 2, frozenset())
-    assert np.array_equal(dealt.settlement(), dealt.equity())
+    assert np.array_equal(dealt.settlement, dealt.equity)
 
 
 def chances_depend_on_the_river():
-    before = [on_board(f"Qs7h2d3c{river}", "AsQd", street).equity() for river in ("9h", "As") for street in (1, 2)]
+    before = [on_board(f"Qs7h2d3c{river}", "AsQd", street).equity for river in ("9h", "As") for street in (1, 2)]
     return not (np.array_equal(before[0], before[2]) and np.array_equal(before[1], before[3]))
 
 
@@ -187,7 +187,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
         if not isinstance(after, BettingState):
             break
         if after.street != state.street:
-            ((dealt, factor),) = dealt.following()
+            ((dealt, factor),) = dealt.following
             ranges = {place: weight * factor for place, weight in ranges.items()}
             policy_seat.board(cards_text(board.cards[: 2 + after.street]))
         state = after
