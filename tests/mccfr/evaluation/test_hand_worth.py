@@ -4,8 +4,8 @@ Shows:
 
 * Values of hands at each decision equal their definition; planted errors show (test_it_equals_the_definition,
   test_planted_errors_show); drawn boards stand for all (test_boards_that_are_drawn_stand_for_all)
-* Buckets by values: the same for any number of workers and part by part, killed in between; hands alike together; built
-  anew for another policy (test_buckets_by_values)
+* Buckets by values: the same by any workers and parts, killed in between; hands alike together; anew for another policy
+  (test_buckets_by_values)
 """
 
 from dataclasses import replace
