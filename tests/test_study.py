@@ -94,3 +94,12 @@ def test_rank_correlations_go_by_place_and_their_intervals_by_runs():
     assert tool.correlation95(lines, "good") == pytest.approx((1, 1, 1))
     value, low, high = tool.correlation95(lines, "noise")
     assert low < value < high and low < 0 < high
+
+
+def test_values_are_those_of_a_short_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(tool, "WORTH", tool.Arm("ehs", 2, tool.BR, 5, (1_000, 3_000)))
+    study = begun(tmp_path)
+    early, late = (side.strategy.probability[0] for side in study._short_run())
+    assert not np.array_equal(early, late)
+    game, _ = study.game(tool.VALUES, 3)
+    assert game.buckets[2:].tolist() == [3] * 4

@@ -27,6 +27,7 @@ from abstraction.recipe import STREETS, Recipe
 from mccfr.cards.cards import Cards
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
+from mccfr.evaluation.hand_worth import ProfileWorth
 from mccfr.evaluation.methods import method_named
 from mccfr.experiments.table import write_csv
 from mccfr.games.bucketed import bucketed
@@ -97,11 +98,15 @@ OPPONENTS = {
 """Sampling by the buckets of opponents who have others."""
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
-histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
+histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction, `VALUES`
+what hands are worth by the policies of `WORTH`."""
 ANCHOR = Arm("recall", 200, SAMPLED, 99, (100_000_000,))
 """The fixed policy that all others meet: finer than they, trained for longer, with a seed of its own."""
+VALUES = "values"
+WORTH = Arm("ochs", 160, "cfr-br-own", 5, (3_500_000, 7_000_000, 10_500_000))
+"""A short run on buckets that are there, whose policies say what hands are worth."""
 FULL = StudyEffort(hands=300, nodes=200_000, boards=100)
-_EARLIER = {"ehs": "ehs", "ochs": "histogram", "potential": "potential", "recall": "histogram"}
+_EARLIER = {"ehs": "ehs", "ochs": "histogram", "potential": "potential", "recall": "histogram", VALUES: VALUES}
 _GROWN = (10, 40, 160)
 
 
@@ -132,6 +137,16 @@ SIZES: Mapping[str, tuple[Sequence[Arm], StudyEffort | None]] = {
         ],
         None,
     ),
+    "values": (
+        [
+            Arm(kind, k, name, s, points)
+            for name, points in (("cfr-br-own", (12 * 10**6,)), (SAMPLED, (7 * 10**8,)))
+            for k in (10, 160)
+            for kind in ("ochs", VALUES)
+            for s in range(3)
+        ],
+        None,
+    ),
     "fifty": (
         [
             *_sampled(0),
@@ -159,13 +174,15 @@ class Study:
     def recipe(self, features: str, buckets: int) -> Recipe:
         """Buckets of all later streets alike in number, as far as the streets have kinds of hands."""
         streets = STREETS[1 : len(self._deck["board_cards"])]
-        kinds = [*[_EARLIER[features]] * (len(streets) - 1), "ochs" if features in ("ochs", "potential") else "ehs"]
+        last = {"ochs": "ochs", "potential": "ochs", VALUES: VALUES}.get(features, "ehs")
+        kinds = [*[_EARLIER[features]] * (len(streets) - 1), last]
         most = _MOST_EHS if features == "ehs" else _MOST
         count, nested = [min(buckets, most.get(street, buckets)) for street in streets], features == "recall"
         if nested:  # one inside each bucket of the street before, and so many more
             count = [int(self.real.buckets[0]) + count[0] + buckets * place for place in range(len(streets))]
         parts = [{"features": f, "buckets": k, "nested": nested} for f, k in zip(kinds, count, strict=True)]
-        return msgspec.convert({**dict(zip(streets, parts, strict=True)), "deck": self._deck}, Recipe)
+        found = {**dict(zip(streets, parts, strict=True)), "deck": self._deck, "values": [WORTH.name]}
+        return msgspec.convert(found, Recipe)
 
     def game(self, features: str, buckets: int) -> tuple[Game, PublicTree]:
         """The game on an abstraction, built if it is not there yet, and its public tree."""
@@ -173,10 +190,19 @@ class Study:
             game = self.real
             if features != LOSSLESS:
                 path = self._out / "abstractions" / f"{features}-{buckets}"
-                Builder(self.recipe(features, buckets), path).build()
+                recipe = self.recipe(features, buckets)
+                Builder(recipe, path, worth=ProfileWorth(recipe, WORTH.name, self._short_run)).build()
                 game = bucketed(self.real, Abstraction(path))
             self._trees = {(features, buckets): (game, public_tree(game))}
         return self._trees[features, buckets]
+
+    def _short_run(self) -> list[Profile]:
+        """The policies of `WORTH`."""
+        found = []
+        for _, strategy in self.train(WORTH):  # whose tables are trained on
+            probability, weight = ([np.array(table) for table in of] for of in (strategy.probability, strategy.weight))
+            found.append(Profile(self.game(WORTH.features, WORTH.buckets)[0], Strategy(probability, weight)))
+        return found
 
     def train(self, plan: Arm) -> Iterator[tuple[int, Strategy]]:
         """The average strategy at each point of a plan, with the nodes touched by then."""
@@ -419,7 +445,8 @@ def main(out: Path, size: str) -> None:
 
     small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
     CFR-BR, of which only best responses are measured; boards: 36 of CFR-BR on sampled boards and of sampling,
-    with and without opponents who see more, measured alike.
+    with and without opponents who see more, measured alike; values: 24 by CFR-BR and by sampling, on buckets of
+    histograms and OCHS and on those by what hands are worth.
     """
     plans, effort = SIZES[size]
     try:

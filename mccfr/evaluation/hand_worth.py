@@ -10,10 +10,10 @@ Ours: the boards that follow one are drawn where they are many, and then hands t
 alike only in the mean, which `abstraction.worth` takes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,10 @@ def run_outs(cards: DealtCards, street: int, boards: Sequence[Board], seed: int)
         known.append([board for after in every for board in after])
     known.insert(0, [paths[0][0]])
     parents.insert(0, np.zeros(1, np.int32))
-    rows = [[cards.bucket_row(here, 0, board) for board in some] for here, some in enumerate(known)]
+    rows = [
+        [[cards.bucket_row(here, player, board) for board in some] for player in range(2)]
+        for here, some in enumerate(known)
+    ]
     return ListedCards(
         cards.hand_cards,
         [""] * cards.hand_count,
@@ -71,7 +74,7 @@ def run_outs(cards: DealtCards, street: int, boards: Sequence[Board], seed: int)
         [np.array([_cards(cards, here, board) for board in some], np.int16) for here, some in enumerate(known)],
         parents,
         np.array([cards.strengths(board) for board in known[-1]], np.int32),
-        [np.tile(np.array(row, np.int32), (2, 1, 1)) for row in rows],
+        [np.array(both, np.int32) for both in rows],
         np.asarray(cards.buckets),
     )
 
@@ -131,32 +134,44 @@ def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: 
     return kept[own][: len(tables[own])]
 
 
-class PolicyWorth:
+class ProfileWorth:
     """`abstraction.worth.Worth` by policies: for each of them the columns of `worth`, side by side."""
 
-    def __init__(self, recipe: Recipe, base: Path) -> None:
-        """Policies of `recipe.values`, which lie beside it in `base`; `ValueError` unless all are of its deck."""
-        self._recipe, self._paths = recipe, [base / name for name in recipe.values]
-        metas = [read_meta(path) for path in self._paths]
-        self.identity = content_hash({"worth": 1, "files": [meta["files"] for meta in metas]})
-
-    @cached_property
-    def _sides(self) -> list[Profile]:
-        found = []
-        for path in self._paths:
-            policy = Policy.open(path)
-            if not _of_deck(policy.game.cards, self._recipe):
-                deck = "hold'em" if self._recipe.deck is None else "the recipe's [deck]"
-                raise ValueError(f"values: {path} is a policy of other cards than {deck}: name one of the same cards")
-            found.append(Profile(policy.game, policy.strategy()))
-        return found
+    def __init__(self, recipe: Recipe, identity: str, sides: Callable[[], Sequence[Profile]]) -> None:
+        """`sides` gives the policies, of the recipe's deck, once they are needed; `identity` tells them from others."""
+        self._recipe, self.identity, self._open, self._lock = recipe, identity, sides, Lock()
+        self._sides: Sequence[Profile] | None = None
 
     def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
         """As `Worth`."""
+        with self._lock:
+            self._sides = sides = self._sides or self._open()
         here, known = STREETS.index(street), boards.tolist()
         if self._recipe.deck is None:
             known = [tuple(board) for board in canonical_boards(STREET_CARDS[street])[boards].tolist()]
-        return np.concatenate([worth(side, here, known, self._recipe.seed) for side in self._sides], axis=2)
+        found = np.concatenate([worth(side, here, known, self._recipe.seed) for side in sides], axis=2)
+        if not found.shape[2]:
+            raise ValueError(f"values: nobody decides on the {street} in the policies: name one where somebody does")
+        return found
+
+
+def policy_worth(recipe: Recipe, base: Path) -> ProfileWorth | None:
+    """By policies of `recipe.values`, which lie in `base`; None where there are none.
+
+    Raises as `Policy.open`; `ValueError`, when they are opened, for one of other cards than the recipe's.
+    """
+    paths = [base / name for name in recipe.values]
+    identity = content_hash({"worth": 1, "files": [read_meta(path)["files"] for path in paths]})
+
+    def opened() -> list[Profile]:
+        policies = [Policy.open(path) for path in paths]
+        for path, policy in zip(paths, policies, strict=True):
+            if not _of_deck(policy.game.cards, recipe):
+                deck = "hold'em" if recipe.deck is None else "the recipe's [deck]"
+                raise ValueError(f"values: {path} is a policy of other cards than {deck}: name one of the same cards")
+        return [Profile(policy.game, policy.strategy()) for policy in policies]
+
+    return ProfileWorth(recipe, identity, opened) if paths else None
 
 
 def _of_deck(cards: Cards, recipe: Recipe) -> bool:
@@ -168,5 +183,4 @@ def _of_deck(cards: Cards, recipe: Recipe) -> bool:
 def builder(recipe: Path, out: Path, workers: int = 1, progress: Progress | None = None) -> Builder:
     """Builds the abstraction of a recipe's file, with what hands are worth by the policies that it names."""
     loaded = load_recipe(recipe)
-    by = PolicyWorth(loaded, recipe.parent) if loaded.values else None
-    return Builder(loaded, out, workers, progress, worth=by)
+    return Builder(loaded, out, workers, progress, worth=policy_worth(loaded, recipe.parent))

@@ -4,7 +4,7 @@ Shows:
 
 * Values of hands at each decision equal their definition; planted errors show (test_it_equals_the_definition,
   test_planted_errors_show); drawn boards stand for all (test_boards_that_are_drawn_stand_for_all)
-* Buckets by values: the same for any number of workers; hands alike together; built anew for another policy
+* Buckets by values: the same by any workers and parts, killed in between; hands alike together; anew for another policy
   (test_buckets_by_values)
 """
 
@@ -18,12 +18,15 @@ from random_policy import Deck
 from refusals import refused
 from strategies import random_strategy
 
+from abstraction import worth as by_worth
 from abstraction.buckets import Abstraction, unused
+from abstraction.build import Builder
 from abstraction.cards import parse_cards
+from abstraction.keeper import FileKeeper
 from abstraction.recipe import load_recipe
 from mccfr.config.games import Menu, PokerGame
 from mccfr.evaluation import hand_worth
-from mccfr.evaluation.hand_worth import EXPLORED, builder, worth
+from mccfr.evaluation.hand_worth import EXPLORED, builder, policy_worth, worth
 from mccfr.games.betting import build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -37,8 +40,8 @@ MERGED = PokerGame(ranks=4, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=
 RECIPE = """
 values = ["policy"]
 deck = { ranks = 4, suits = 2, board_cards = [0, 1, 1] }
-flop = { features = "values", buckets = 6 }
-turn = { features = "values", buckets = 9 }
+flop = { features = "values", buckets = 6, sample = 0 }
+turn = { features = "values", buckets = 9, sample = 0 }
 """
 
 
@@ -137,7 +140,37 @@ def test_planted_errors_show(deck, monkeypatch):
     assert abs(worth(deck, 3, [board])[0] - expected).max() > 10
 
 
-def test_buckets_by_values(tmp_path):
+def part_by_part(file, out, monkeypatch):
+    """Builds as where boards are many, killed between two parts and begun again."""
+    monkeypatch.setattr(by_worth, "WHOLE", 0)
+    monkeypatch.setattr(by_worth, "_TOGETHER", 4)
+    assigned, nearest = [], by_worth.nearest_centres
+
+    def assign(*given):
+        assigned.append(0)
+        if len(assigned) == 4:
+            raise KeyboardInterrupt
+        return nearest(*given)
+
+    monkeypatch.setattr(by_worth, "nearest_centres", assign)
+    recipe = load_recipe(file)
+    with pytest.raises(KeyboardInterrupt):
+        Builder(recipe, out, 2, keep_seconds=0, worth=policy_worth(recipe, file.parent)).build()
+    monkeypatch.setattr(by_worth, "nearest_centres", nearest)
+    resumed, resume = [], FileKeeper.resume
+
+    def noted(self, phase):
+        if (found := resume(self, phase)) is not None:
+            resumed.append(phase)
+        return found
+
+    monkeypatch.setattr(FileKeeper, "resume", noted)
+    Builder(recipe, out, 2, keep_seconds=0, worth=policy_worth(recipe, file.parent)).build()
+    assert resumed == ["assignment"]
+    monkeypatch.setattr(by_worth, "WHOLE", 1 << 22)
+
+
+def test_buckets_by_values(tmp_path, monkeypatch):
     file = tmp_path / "values.toml"
     file.write_text(RECIPE)
     refused("is not a policy: it has no meta.json", builder, file, tmp_path / "none", error=FileNotFoundError)
@@ -155,6 +188,8 @@ def test_buckets_by_values(tmp_path):
         assert np.array_equal(table == unused(table.dtype), numbers < 0)
         assert all(len(np.unique(table[numbers == number])) == 1 for number in range(numbers.max() + 1))
         assert len(np.unique(table[numbers >= 0])) == (6, 9)[street - 1]
+    part_by_part(file, tmp_path / "parts", monkeypatch)
+    assert all(np.array_equal(Abstraction(tmp_path / "parts").table("turn"), of[1]) for of in tables)
     write_random(tmp_path / "policy", MERGED, seed=1)
     assert builder(file, tmp_path / "by-1").build() == ["flop", "turn"]
     write_random(tmp_path / "policy", PAIRS)
