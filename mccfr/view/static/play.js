@@ -160,7 +160,7 @@ const Play = (() => {
   function begin(lent) {
     page = lent;
     const again = (hand) => say(() => page.send("/api/play/again", { hand }));
-    Train.begin(Object.assign(Object.create(lent), { again, sit, redraw: () => Train.drawn(table) }), (at, one) => boardOf(one, at));
+    Train.begin(Object.assign(Object.create(lent), { again, sit, redraw: () => { if (table !== null && table.hand !== null) Train.drawn(table); } }), (at, one) => boardOf(one, at));
     byId("tab-play").addEventListener("click", () => { location.hash = "#play"; });
     byId("tab-look").addEventListener("click", () => {
       if (byId("look").hidden || !byId("review").hidden) location.hash = left.replace(/&review=\d+/, "");

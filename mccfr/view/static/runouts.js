@@ -32,7 +32,7 @@ const RunOuts = (() => {
     const pot = spot.pot_chips, found = [{ text: "card", value: (one) => -page.game.deck.indexOf(one.card) }, { text: "" }];
     found.push(...spot.actions.map((action, place) => ({ text: action.name, told: percent,
       value: (one) => one.spot.frequencies && one.spot.frequencies[place] })));
-    found.push({ text: "combos", value: (one) => one.spot.ranges[spot.player].combos, told: (value) => value.toFixed(1) },
+    found.push({ text: page.game.square ? "combos" : "hands", value: (one) => one.spot.ranges[spot.player].combos, told: (value) => value.toFixed(1) },
       { text: "equity", value: (one) => one.equity, told: percent });
     if (spot.street === page.game.streets.length - 1) {
       found.push({ text: "EV", value: (one) => one.ev, told: chips },

@@ -471,6 +471,7 @@ const View = (() => {
     byId("grids").classList.toggle("two", two);
     document.querySelector("main").classList.toggle("compared", compared() !== null);
     document.querySelector("main").classList.toggle("list", !game.square);
+    byId("list").hidden = spot.missing_cards > 1;
     document.querySelector("main").classList.toggle("lacking", game.square && !spot.classes);
     byId("legend").hidden = !game.square || !spot.classes;
     byId("legend").textContent = figured() ? (shown === "ev" ? "EV in " + game.unit : "Equity in percent") + ", between the lowest and the highest of a class."
@@ -553,7 +554,7 @@ const View = (() => {
     const equity = figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null);
     const ev = figure("EV", (place) => worth && worth.hands ? average(place, worth.hands[player]) : null, chips);
     found.push(equity, ev);
-    if (game.square && !pair && worth && worth.hands) {
+    if (game.square && streetCards(spot.street) && !pair && worth && worth.hands) {
       found.push(figure("EQR", (place) => realised(equity.value(place), ev.value(place)), (share_) => percent(share_, 0)));
     }
     if (acts && pair && pair.values) found.push(figure("EV solved", (place) => evSolved(pair, place), chips));
