@@ -212,8 +212,9 @@ class _Kept(KeptFile):
 
     def read(self, count: int) -> None:
         """Take note of the hands that are there, of so many; `ValueError` where the file has something else."""
-        assert self.path is not None
-        self.known |= _records(self.path, self.records(lambda found: found.rfind(b"\n") + 1), count)
+        lines = self.records(lambda found: found.rfind(b"\n") + 1)
+        if self.path is not None:
+            self.known |= _records(self.path, lines, count)
 
     def add(self, number: int, record: dict[str, Any]) -> None:
         """A hand more."""
