@@ -2,8 +2,7 @@
 
 Shows:
 
-* What hands win of each other over all run-outs, counted once, gives the values that walking every board gives, with
-  suits merged, rake and locked rows too (test_matrices_give_what_walks_give; planted: test_planted_errors)
+* Run-outs counted once give what walks give (test_matrices_give_what_walks_give; planted: test_planted_errors)
 """
 
 from pathlib import Path
