@@ -1,11 +1,11 @@
-"""Of each format 1,000 inputs that nobody means, and all that were ever found: read or refused, and nothing else."""
+"""Of each format 2,000 inputs that nobody means, and all that were ever found: read or refused, and nothing else."""
 
 import time
 
 import pytest
 from fuzzing import FORMATS, Format, bounded_memory, corpus, damaged, feed, format_named, inputs, keep, search
 
-INPUTS = 1_000
+INPUTS = 2_000
 
 
 @pytest.mark.parametrize("name", FORMATS)
