@@ -188,7 +188,8 @@ def test_python_keeps_the_same_rule():
 
 
 def test_ranks_are_told_to_replace():
-    assert cluster._given(None, (), {}, False, True) == ["--replace"]
+    limits = dict.fromkeys(("nodes", "iterations", "seconds", "workers"))
+    assert cluster._again({**limits, "force": False, "replace": True}) == ["--replace"]
 
 
 def test_what_takes_the_name_while_an_output_is_written_stays(here):

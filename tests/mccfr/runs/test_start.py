@@ -19,8 +19,8 @@ from places import RUNS
 from refusals import refused
 from sessions import go, make
 
-from abstraction import build
 from mccfr.config.file import config_from
+from mccfr.evaluation import hand_worth
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -123,13 +123,13 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
     asked = []
 
     class Builder:
-        def __init__(self, recipe, out, workers, progress):
+        def __init__(self, recipe, out, workers, progress, worth):
             asked.append((recipe.river.buckets, out, workers, callable(progress)))
 
         def build(self):
             raise ValueError("no further")
 
-    monkeypatch.setattr(build, "Builder", Builder)
+    monkeypatch.setattr(hand_worth, "Builder", Builder)
     solved, compared = written(tmp_path, RIVER + ABSENT)
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "no further" in refusal(capsys, command, *arguments)
