@@ -19,7 +19,7 @@ BUDGETS = {
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 2,
     "files that external sampling's kernel is made of": 5,
-    "words of pages": 47_050,
+    "words of pages": 46_800,
     "methods of Algorithm": 11,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
