@@ -122,7 +122,7 @@ def _met(public: PublicTree, street: int, player: int) -> PublicTree:
     here = np.repeat(trees.street, np.diff(trees.first)) == street
     ends = np.isin(trees.kind, (AT_FOLD, AT_SHOWDOWN)) | (here & (trees.kind != AT_DECISION))
     kind, chips = np.where(ends, AT_FOLD, trees.kind).astype(np.int8), np.where(ends, 1.0 - 2.0 * player, 0.0)
-    return public._replace(trees=trees._replace(kind=kind, chips=chips, rake=np.zeros_like(chips)))
+    return public._replace(trees=trees._replace(kind=kind, chips=np.stack([chips, np.zeros_like(chips)], axis=1)))
 
 
 def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: int) -> Floats:
