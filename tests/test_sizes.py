@@ -25,7 +25,7 @@ BUDGETS = {
     "files that external sampling's kernel is made of": 5,
     "words of pages": 46_800,
     "methods of Algorithm": 11,
-    "class names given twice": 12,
+    "class names given twice": 11,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
 KEYS = {
