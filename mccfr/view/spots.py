@@ -339,7 +339,7 @@ class Spots:
         if self._single(found) is not None:
             return []
         tree = self._game.tree
-        told: list[dict[str, Any]] = [
+        readings: list[dict[str, Any]] = [
             {
                 "line": None if node == NOWHERE else line_text(tree, node),
                 "after_call": None if closed == NOWHERE else line_text(tree, closed),
@@ -347,7 +347,7 @@ class Spots:
             }
             for (node, closed), place in found.places.items()
         ]
-        return sorted(told, key=lambda one: -one["probability"])
+        return sorted(readings, key=lambda one: -one["probability"])
 
     def _hands(self, found: Followed, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""
