@@ -123,7 +123,7 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
     asked = []
 
     class Builder:
-        def __init__(self, recipe, out, workers, progress, worth):
+        def __init__(self, recipe, out, workers, progress, values):
             asked.append((recipe.river.buckets, out, workers, callable(progress)))
 
         def build(self):
