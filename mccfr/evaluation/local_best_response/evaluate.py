@@ -29,7 +29,7 @@ LEAST_BOARDS, DEFAULT_BOARDS = 20, 100
 """The same where hands are solved again, and all are played on each board."""
 MOST_ENUMERATED = 3_000
 """Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
-_POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
+POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
 
 STEP = 1 / 2
 """Of the first pot: a line of the betting is drawn as a street begins, where hands are solved again, for so much that
@@ -103,7 +103,7 @@ def local_best_response(
         units = (_DeckUnits if side.game.cards.boards is None else _ListedUnits)(side, lines, rows, seed)
     else:
         units = _ResolvedUnits(side, lines, rows, seed, resolve)
-        what |= {"resolve": repr(resolve), "step": STEP, "stream": _POLICY_DRAWS}
+        what |= {"resolve": repr(resolve), "step": STEP, "stream": POLICY_DRAWS}
     count = count if hands is None else hands
     if effort.seconds is not None:
         count = units_in(units, effort.seconds, effort.workers, least=least, most=hands)
@@ -213,7 +213,7 @@ class _ResolvedUnits(_DeckUnits):
         found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
         for seat in range(2):
             for number, resolver in enumerate((self._resolver, None)):
-                draws = new_stream(self._seed, _POLICY_DRAWS, EVALUATION, unit)
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit)
                 responder = WholeRange(self._lines, self._rows, seat, resolver, draws, self._step)
                 found[number, seat] = responder.play_all(streets, own)
         return found.ravel()

@@ -76,7 +76,7 @@ class _Line(NamedTuple):
     state: Any
     acted: Sequence[Acted]
     ranges: Callable[[], Ranges]
-    own: Floats
+    own: Any
     factor: float
 
 
@@ -102,22 +102,27 @@ class WholeRange(Responder):
         self._acted: list[Acted] = []
         self._known: list[tuple[int, ...]] = []
 
-    def play_all(self, streets: Sequence[Rivals], own: Floats) -> float:
+    @staticmethod
+    def weight(ranges: Any) -> Floats:
+        """[1326] weights of hands, wherever their player is."""
+        return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
+
+    def play_all(self, streets: Sequence[Rivals], own: Any) -> float:
         """Chips a hand that the responder gets on a board, the mean over `own` of his hands."""
         (state, readings), value = self._lines.betting.start(), 0.0
         self._known = [here.known for here in streets]
-        begun: Ranges = {(node, closed): np.ones(len(own)) for node, _, closed in readings}
+        begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
         self._lines_on = [_Line(1.0, state, (), lambda: begun, own, 1.0)]
         for here in streets:
             lines, self._lines_on = self._lines_on, []
             for number, factor in self._drawn([line.stake for line in lines], here.street):
                 line = lines[number]
                 self._acted = list(line.acted)
-                ranges = {place: weight * here.live for place, weight in line.ranges().items()}
+                ranges = _left(line.ranges(), here)
                 if self._resolver is not None and here.street == self._resolver.street:
                     solved = self._resolver.begin(1 - self._seat, self._acted, line.state, here.known)
-                    ranges = {solved: _sum(ranges)}  # type: ignore[dict-item]
-                value += self._from(line.state, ranges, line.own * here.live, here, line.factor * factor)
+                    ranges = {solved: self.weight(ranges)}
+                value += self._from(line.state, ranges, _left(line.own, here), here, line.factor * factor)
         return value
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
@@ -130,12 +135,13 @@ class WholeRange(Responder):
         marks = np.floor(np.array([0.0, *ends]) + float(uniform(self._draws)))
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
-    def _from(self, state: Any, ranges: Any, own: Floats, here: Rivals, factor: float) -> float:
+    def _from(self, state: Any, ranges: Any, own: Any, here: Rivals, factor: float) -> float:
         """Chips from a decision on that end on its street, times the share of pairs of hands and the factor."""
         value = 0.0
         for action, mine, weight, following in self._branches(state, ranges, own, here):
             beside = here.met(weight)
-            pairs = float(mine @ beside) * here.share
+            owned = self.weight(mine)
+            pairs = float(owned @ beside) * here.share
             if pairs <= 0:
                 continue
             after = self._lines.apply(state, action)
@@ -143,7 +149,7 @@ class WholeRange(Responder):
                 fixed, showdown = self._lines.settled(state, action)
                 value += factor * self._sign * fixed * pairs
                 if showdown:
-                    value += factor * showdown * float(mine @ here.settled(weight)) * here.share
+                    value += factor * showdown * float(owned @ here.settled(weight)) * here.share
                 continue
             self._acted.append((state, action, here.known))
             if after.street == state.street:
@@ -155,17 +161,17 @@ class WholeRange(Responder):
         return value
 
     def _branches(
-        self, state: Any, ranges: Any, own: Floats, here: Rivals
-    ) -> list[tuple[str, Floats, Floats, Callable[[], Any]]]:
+        self, state: Any, ranges: Any, own: Any, here: Rivals
+    ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
         """Of each action: whose hands of the responder and of the policy take it, and where the policy is then."""
-        whole = _sum(ranges)
+        whole = self.weight(ranges)
         if state.player == self._seat:
             taken = partial(self.taken_for, ranges, state)
             chosen = self._chosen(state, ranges, own, here)
             return [(action, mine, whole, partial(taken, action)) for action, mine in chosen]
-        if not _public(ranges):
+        if not public(ranges):
             answers = self.answers(state, ranges, here)  # type: ignore[arg-type]
-            return [(action, own, _sum(found), partial(dict, found)) for action, found in answers.items()]
+            return [(action, own, self.weight(found), partial(dict, found)) for action, found in answers.items()]
         ((place, weight),) = ranges.items()
         shares = zip(place.actions, weight * place.played(), strict=True)
         return [(action, own, share, partial(self._entered, place, action, share)) for action, share in shares]
@@ -176,7 +182,7 @@ class WholeRange(Responder):
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """As `Responder.taken_for`: nothing is taken for anything else once hands are solved again."""
-        if not _public(ranges):
+        if not public(ranges):
             return super().taken_for(ranges, state, action)
         ((place, weight),) = ranges.items()
         return self._entered(place, action, weight)  # type: ignore[arg-type]
@@ -186,7 +192,7 @@ class WholeRange(Responder):
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
-        whole = _sum(ranges)
+        whole = self.weight(ranges)
         total, won = here.met(whole), here.won(whole)
         best, chosen = np.full(len(own), -np.inf), np.zeros(len(own), np.int64)
         known: dict[Any, tuple[Floats, Floats]] = {}
@@ -211,7 +217,7 @@ class WholeRange(Responder):
         self, state: Any, action: str, ranges: Any, here: Rivals, known: dict[Any, tuple[Floats, Floats]]
     ) -> tuple[Floats, Floats]:
         """[1326] weight of what folds to a bet beside each hand, and what that hand beats of it less what beats it."""
-        if _public(ranges):
+        if public(ranges):
             ((place, weight),) = ranges.items()
             (answering,) = self._entered(place, action, weight)
             share = weight * answering.played()[answering.actions.index("f")]
@@ -229,11 +235,13 @@ class WholeRange(Responder):
         return folded, won
 
 
-def _sum(ranges: Any) -> Floats:
-    """[1326] weights, wherever the policy is."""
-    return sum(ranges.values(), np.zeros(COMBO_COUNT))
+def _left(ranges: Any, here: Rivals) -> Any:
+    """What a street's board leaves."""
+    if isinstance(ranges, dict):
+        return {place: weight * here.live for place, weight in ranges.items()}
+    return ranges * here.live
 
 
-def _public(ranges: Any) -> bool:
+def public(ranges: Any) -> bool:
     """Whether places are public states already."""
     return isinstance(next(iter(ranges)), PublicState)
