@@ -59,10 +59,11 @@ _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {
     "flop": Effort(iterations=100),
-    "turn": Effort(iterations=100),
-    "river": Effort(iterations=200),
+    "turn": Effort(iterations=40),
+    "river": Effort(iterations=100),
 }
-"""Of a spot of a street: some seconds of processor time on the flop and the turn, a fifth of a second on the river."""
+"""Of a spot of a street, gaps of some thousandths of the pot (docs/measured/resolving.md): some seconds of processor
+time on the flop, one on the turn, a twentieth of one on the river."""
 VALUE_BOARDS = 64
 """Full boards that the opponent's values on the flop are estimated on."""
 NESTED = "resolving"
