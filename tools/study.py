@@ -191,7 +191,7 @@ class Study:
             if features != LOSSLESS:
                 path = self._out / "abstractions" / f"{features}-{buckets}"
                 recipe = self.recipe(features, buckets)
-                Builder(recipe, path, worth=ProfileValues(recipe, WORTH.name, self._short_run)).build()
+                Builder(recipe, path, values=ProfileValues(recipe, WORTH.name, self._short_run)).build()
                 game = bucketed(self.real, Abstraction(path))
             self._trees = {(features, buckets): (game, public_tree(game))}
         return self._trees[features, buckets]
