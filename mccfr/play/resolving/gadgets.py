@@ -18,9 +18,9 @@ raised by what the opponent has given away on his way (`gifts`), which makes eit
 
 A safe gadget's game has many equilibria: against hands that do not enter, our play may be anything that keeps them out.
 The better ones answer those hands as well, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026).  So our
-play learns against a range in which hands enter by mistake, with a chance of 1/2t in iteration t (`Gadget.met`); half
-of these come as dealt, half as the strategy in force would have him come, which is ours.  Gaps are those of the gadget
-without mistakes.
+play learns against a range in which hands enter by mistake, with a chance of 1/2t in iteration t
+(`Gadget.opponent_range`); half of these come as dealt, half as the strategy in force would have him come, which is
+ours.  Gaps are those of the gadget without mistakes.
 
 A gadget's own regrets are matched and discounted as those of the subgame (`Step`).
 """

@@ -274,7 +274,7 @@ def _store(board, task, scratch, start, stop, kind):
     """The values of some jobs' folds (0) or showdowns (1) back to their rows."""
     jobs, lanes, player = scratch.jobs, scratch.lanes, task.traverser
     picked, factor, value, found = lanes.picked, lanes.factor, scratch.value, 0
-    table = lanes.won if kind else lanes.met
+    table = lanes.won if kind else lanes.disjoint
     if task.response.player < 0:
         for job in range(start, stop):
             if jobs.ending[kind, job] != NOWHERE:

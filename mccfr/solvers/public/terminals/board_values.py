@@ -24,7 +24,7 @@ class Lanes(NamedTuple):
     """Terminal values of LANES ranges; n hands, C cards, F the dtype of all but `picked`.
 
     reach   [n+1, LANES]      ranges under way, in order of strength
-    met     [n, LANES]        reach that each hand meets
+    disjoint [n, LANES]       reach that each hand meets
     won     [n, LANES]        reach that it beats less reach that beats it
     total   [C+2, LANES]      sums by card, 0 for no card, and over all
     picked  [2, LANES] int64  of each value that is stored: its lane, and the row it goes to
@@ -33,7 +33,7 @@ class Lanes(NamedTuple):
     """
 
     reach: npt.NDArray[np.floating]
-    met: npt.NDArray[np.floating]
+    disjoint: npt.NDArray[np.floating]
     won: npt.NDArray[np.floating]
     total: npt.NDArray[np.floating]
     picked: npt.NDArray[np.int64]
@@ -43,8 +43,10 @@ class Lanes(NamedTuple):
 
 def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
     """Room for boards of at most `hands` hands and a deck of `cards`."""
-    reach, met, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, hands, cards + 2))
-    return Lanes(reach, met, won, total, np.zeros((2, LANES), np.int64), np.zeros(LANES, dtype), np.zeros(LANES, dtype))
+    reach, disjoint, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, hands, cards + 2))
+    return Lanes(
+        reach, disjoint, won, total, np.zeros((2, LANES), np.int64), np.zeros(LANES, dtype), np.zeros(LANES, dtype)
+    )
 
 
 # --- kernels ---
@@ -146,14 +148,14 @@ def store_lanes(board, player, table, count, lanes, out):
 
 @part_njit
 def fill_lanes(board, hero, showdown, lanes):
-    """Set `lanes.met`, and with `showdown` also `lanes.won`, of `hero`'s hands against ranges of the other player.
+    """Set `lanes.disjoint`, and with `showdown` also `lanes.won`, of `hero`'s hands against ranges of the other player.
 
     `lanes.reach` holds them; its row behind his hands is set to 0.  Sums over all of each range are left in
     lanes.total[C+1].
     """
     other, by_strength = 1 - hero, board.showdown
     none = by_strength.cards[0]
-    met, won, total, reach = lanes.met, lanes.won, lanes.total, lanes.reach
+    disjoint, won, total, reach = lanes.disjoint, lanes.won, lanes.total, lanes.reach
     card, other_card, same = by_strength.card[hero], by_strength.card[other], by_strength.same[hero]
     strength, other_strength = by_strength.strength[hero], by_strength.strength[other]
     count, other_count = board.count[hero], board.count[other]
@@ -182,10 +184,10 @@ def fill_lanes(board, hero, showdown, lanes):
         add_hand(total, none, other_card, reach, j)
         j += 1
     for k in range(count):
-        _set_rest(met, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
+        _set_rest(disjoint, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
         if showdown:
-            _take_lanes(won, k, met, k)
-        _add_lanes(met, k, reach, np.int64(same[k]))
+            _take_lanes(won, k, disjoint, k)
+        _add_lanes(disjoint, k, reach, np.int64(same[k]))
 
 
 # --- one range, many boards ---

@@ -223,14 +223,14 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
     def codegen(context, builder, signature, arguments):
         kinds = signature.args
-        met, called, folded, total, won_ = first_cells(context, builder, kinds[0], arguments[0])
+        disjoint, called, folded, total, won_ = first_cells(context, builder, kinds[0], arguments[0])
         other, own = (_Hands(context, builder, kinds[i], arguments[i]) for i in (1, 2))
         same, steps = first_cells(context, builder, kinds[3], arguments[3])
         phases, count, other_count, none = (builder.extract_value(arguments[4], i) for i in range(4))
         nothing = ir.Constant(_LANE_VECTOR, [0.0] * LANES)
 
         def add(k, carried):
-            here = builder.fmul(other.weights(k), *other.shares(k, met))
+            here = builder.fmul(other.weights(k), *other.shares(k, disjoint))
             for each in other.sums(k, total):
                 builder.store(builder.fadd(builder.load(each, align=8), here), each, align=8)
             return [builder.fadd(carried[0], here)]
@@ -259,7 +259,7 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
         def meet_all(k, carried):
             there = builder.sext(builder.load(builder.gep(same, [k])), I64)
-            itself = builder.fmul(other.weights(there), *other.shares(there, met))
+            itself = builder.fmul(other.weights(there), *other.shares(there, disjoint))
             call, fold = own.shares(k, called, folded)
             found = builder.fmul(builder.fsub(fold, call), own.rest(k, total, whole))
             found = builder.fadd(found, builder.fmul(fold, itself))

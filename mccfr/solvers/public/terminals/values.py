@@ -80,7 +80,7 @@ class TerminalLanes(NamedTuple):
     """Room for terminal values.  L lanes, W cells a vector of hands, N members, C cards, H hands.
 
     reach    [W, L]      ranges under way, by place in a board's list, or [H, L] by hand; a row behind them is 0
-    met      [W, L]      reach that each hand meets
+    disjoint [W, L]      reach that each hand meets
     won      [W, L]      reach that it beats less reach that beats it
     total    [C+3, L]    sums by row of `EveryHand.card`
     running  [C+3, L]    the same while a sweep is under way
@@ -91,7 +91,7 @@ class TerminalLanes(NamedTuple):
     """
 
     reach: npt.NDArray[np.floating]
-    met: npt.NDArray[np.floating]
+    disjoint: npt.NDArray[np.floating]
     won: npt.NDArray[np.floating]
     total: npt.NDArray[np.floating]
     running: npt.NDArray[np.floating]
@@ -188,14 +188,14 @@ def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, use
 
 @intrinsic
 def _meet_lanes(typing_context, tables, hands, first, stop, used):
-    """met[place[e]] = what the hand of entry e in first .. stop-1 meets.
+    """disjoint[place[e]] = what the hand of entry e in first .. stop-1 meets.
 
-    tables  (met, total, reach)
+    tables  (disjoint, total, reach)
     hands   (place, card, same) of a player's hands
     """
 
     def codegen(context, builder, signature, arguments):
-        code = Code(context, builder, signature.args, arguments, "met total reach place card same")
+        code = Code(context, builder, signature.args, arguments, "disjoint total reach place card same")
         first_, stop_, used_ = arguments[2:]
 
         def body(kind):
@@ -203,7 +203,7 @@ def _meet_lanes(typing_context, tables, hands, first, stop, used):
             with counting(builder, first_, stop_) as entry:
                 itself = code.load(code.row("reach", code.index("same", entry)))
                 found = builder.fadd(code.rest("total", whole, entry), itself)
-                code.store(found, code.row("met", code.index("place", entry)))
+                code.store(found, code.row("disjoint", code.index("place", entry)))
 
         code.by_width("total", used_, body)
         return context.get_dummy_value()
@@ -334,8 +334,8 @@ def _is_raked(jobs, start, used):
 
 @part_njit
 def _meet(ranges, player, board, used, lanes):
-    """Set `lanes.met` of a player's hands on a board, after `_sum_range` of the other's."""
-    tables, hands = (lanes.met, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
+    """Set `lanes.disjoint` of a player's hands on a board, after `_sum_range` of the other's."""
+    tables, hands = (lanes.disjoint, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
     _meet_lanes(tables, hands, ranges.first[player, board], ranges.first[player, board + 1], used)
 
 
@@ -345,9 +345,9 @@ def _take_rake(lanes, start, count):
     aim, rake, zero = lanes.aim, lanes.jobs.rake, as_element(lanes.won, 0.0)
     for k in range(count):
         for lane in range(aim.limit.shape[0]):
-            won, met = lanes.won[k, lane], lanes.met[k, lane]
+            won, disjoint = lanes.won[k, lane], lanes.disjoint[k, lane]
             won = aim.factor[lane] * (won if abs(won) > aim.limit[lane] else zero)
-            lanes.won[k, lane] = won - rake[start + lane] * (met if abs(met) > aim.limit[lane] else zero)
+            lanes.won[k, lane] = won - rake[start + lane] * (disjoint if abs(disjoint) > aim.limit[lane] else zero)
     for lane in range(aim.limit.shape[0]):
         aim.factor[lane], aim.limit[lane] = as_element(aim.factor, 1.0), as_element(aim.limit, 0.0)
 
@@ -374,7 +374,7 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
         if folds or raked:
             _meet(ranges, player, board, used, lanes)
         if folds:
-            store_values(value, aim.target, lanes.met, aim.factor, aim.limit, count, used)
+            store_values(value, aim.target, lanes.disjoint, aim.factor, aim.limit, count, used)
         if _aim(lanes, np.int64(1), start, used, nowhere):
             _win(ranges, player, board, ranges.every.place, used, lanes)
             if raked:
@@ -384,7 +384,7 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
 
 @part_njit
 def _walk_run_outs(ranges, copies, span, used, lanes):
-    """`lanes.won` of a player's hands over the boards that may follow, of the ranges in `lanes.met` by column.
+    """`lanes.won` of a player's hands over the boards that may follow, of the ranges in `lanes.disjoint` by column.
 
     span  as of `value_run_outs`
     """
@@ -393,7 +393,7 @@ def _walk_run_outs(ranges, copies, span, used, lanes):
     every, mine = ranges.every, ranges.first[player, board]
     for entry in range(every.first[other, board], every.first[other, board + 1]):
         for lane in range(width):
-            lanes.reach[every.hand[entry], lane] = lanes.met[every.column[entry], lane]
+            lanes.reach[every.hand[entry], lane] = lanes.disjoint[every.column[entry], lane]
     for hand in range(lanes.hand_value.shape[0]):
         for lane in range(width):
             lanes.hand_value[hand, lane] = as_element(lanes.won, 0.0)
@@ -429,7 +429,7 @@ def value_run_outs(public, span, jobs, reach, lanes, value):
         source[jobs + lane] = source[max(jobs - 1, 0)]
     for start in range(0, jobs, width):
         used = np.int64(min(width, jobs - start))
-        load_ranges(lanes.reach if known else lanes.met, reach, source[start:], other_count, used)
+        load_ranges(lanes.reach if known else lanes.disjoint, reach, source[start:], other_count, used)
         if known:
             balance(ranges, public.balances, player, board, used, lanes)
         else:
