@@ -23,13 +23,13 @@ LANES = 16
 class Lanes(NamedTuple):
     """Terminal values of LANES ranges; n hands, C cards, F the dtype of all but `picked`.
 
-    reach   [n+1, LANES]      ranges under way, in order of strength
-    disjoint [n, LANES]       reach that each hand meets
-    won     [n, LANES]        reach that it beats less reach that beats it
-    total   [C+2, LANES]      sums by card, 0 for no card, and over all
-    picked  [2, LANES] int64  of each value that is stored: its lane, and the row it goes to
-    factor  [LANES]           what it is multiplied with
-    limit   [LANES]           of each lane: values closer to 0 are set to 0
+    reach    [n+1, LANES]      ranges under way, in order of strength
+    disjoint [n, LANES]        reach that each hand meets
+    won      [n, LANES]        reach that it beats less reach that beats it
+    total    [C+2, LANES]      sums by card, 0 for no card, and over all
+    picked   [2, LANES] int64  of each value that is stored: its lane, and the row it goes to
+    factor   [LANES]           what it is multiplied with
+    limit    [LANES]           of each lane: values closer to 0 are set to 0
     """
 
     reach: npt.NDArray[np.floating]
