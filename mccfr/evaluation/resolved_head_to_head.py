@@ -43,7 +43,7 @@ class _PlayedRange(WholeRange):
         return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
 
 
-class _Meetings(Units):
+class _ResolvedMeetings(Units):
     """Boards of the whole deck: chips that the first side wins in each seat."""
 
     fields = 2
@@ -91,7 +91,7 @@ def resolved_head_to_head(
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     check_same_game(one.game, other.game)
-    meetings = _Meetings(one, other, seed, settings)
+    meetings = _ResolvedMeetings(one, other, seed, settings)
     if effort.seconds is not None:
         boards = units_in(meetings, effort.seconds, effort.workers, least=2)
     what = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}

@@ -44,7 +44,7 @@ from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
 from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
-from mccfr.play.run_outs import met_weight, per_met
+from mccfr.play.run_outs import opponent_weight, per_weight
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
@@ -309,8 +309,8 @@ class PublicState:
             return None
         other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
         action = self._spot.followed(self.position, other, tables).action
-        met = np.where(self.ranges[self.position] > 0, met_weight(self._spot.dealing, other), 0.0)
-        return per_met(action, met)
+        met = np.where(self.ranges[self.position] > 0, opponent_weight(self._spot.dealing, other), 0.0)
+        return per_weight(action, met)
 
     def responses(self) -> RootValues:
         """What the opponent's hands win from here by best responses to the solution in force, with its bets."""

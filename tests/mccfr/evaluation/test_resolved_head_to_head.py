@@ -37,7 +37,7 @@ def sides():
 def on_a_board(tried):
     """Chips that the first side wins in each seat on one board, where nothing is solved; and by head-to-head."""
     one, other = sides()
-    meetings = tried._Meetings(one, other, 0, Settings())
+    meetings = tried._ResolvedMeetings(one, other, 0, Settings())
     meetings._resolver = None
     boards = meetings._boards(0)
     last = boards[0][-1]
