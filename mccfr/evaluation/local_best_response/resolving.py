@@ -122,8 +122,21 @@ class WholeRange(Responder):
                 if self._resolver is not None and here.street == self._resolver.street:
                     solved = self._resolver.begin(1 - self._seat, self._acted, line.state, here.known)
                     ranges = {solved: self.weight(ranges)}
-                value += self._from(line.state, ranges, _left(line.own, here), here, line.factor * factor)
+                own = _left(line.own, here)
+                if here.street > 1:
+                    value -= line.factor * factor * self._checked_down(line.state, self.weight(ranges), own, here)
+                value += self._from(line.state, ranges, own, here, line.factor * factor)
         return value
+
+    def _checked_down(self, state: Any, weight: Floats, own: Any, here: Rivals) -> float:
+        """Chips if both only check and call from here on, by the chances on all boards to come; 0 if no line is drawn.
+
+        Known as a street ends for every line, and again as the next one begins for those that are drawn: the difference
+        is luck, of cards and draws.
+        """
+        if self._draws is None:
+            return 0.0
+        return float(self._lines.checked_down(state)[1] * (self.weight(own) @ here.won(weight)) * here.share)
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
         """Which lines are followed, and by how much each then counts for more: with a chance of its stake over the
@@ -156,6 +169,8 @@ class WholeRange(Responder):
                 value += self._from(after, following(), mine, here, factor)
             else:
                 stake = pairs * after.to_call * factor
+                if here.street:  # before the flop chances are those of some boards
+                    value += factor * self._checked_down(after, weight, mine, here)
                 self._lines_on.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
             self._acted.pop()
         return value

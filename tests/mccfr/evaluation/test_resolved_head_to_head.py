@@ -7,6 +7,8 @@ Shows:
   (test_it_is_head_to_head_where_nothing_is_solved, test_bets_that_are_not_taken_for_others_are_caught)
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from mutants import mutant
@@ -23,6 +25,7 @@ from mccfr.tables.strategy import tabulate
 OTHER = Menu(first=("0.5p",), later=("allin",), max_bets=2)
 
 
+@cache
 def sides():
     found = []
     for menu in (MENU, OTHER):
@@ -31,7 +34,7 @@ def sides():
     return found
 
 
-def on_a_board(tried, draws_lines=False):
+def on_a_board(tried):
     """Chips that the first side wins in each seat on one board, where nothing is solved; and by head-to-head."""
     one, other = sides()
     meetings = tried._ResolvedMeetings(one, other, 0, Settings())

@@ -11,6 +11,7 @@ Shows:
   test_rivers_that_are_drawn_stand_for_all_of_a_turn)
 * Local best response with all hands at once plays each as it would alone; lines that are drawn stand for all
   (test_hands_that_are_played_at_once_play_as_each_alone, test_hands_that_a_board_hits_are_caught,
+  test_what_is_taken_off_as_luck_is_nothing_on_average,
   test_lines_that_are_drawn_stand_for_all)
 * Planted: an own range that is not updated, or the opponent's, a translation that is drawn again; a bet that is taken
   for a closing check tells of the hands of who makes it and who calls it
@@ -34,7 +35,7 @@ from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config.games import Menu
 from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import resolving
-from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable
+from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, streets_that_look
@@ -313,6 +314,22 @@ def test_hands_that_a_board_hits_are_caught(monkeypatch):
     planted = mutant(resolving, ("place: weight * here.live for", "place: weight for"))
     together, alone = all_at_once(planted, "1", monkeypatch)
     assert np.abs(together / alone - 1).max() > 0.1
+
+
+def test_what_is_taken_off_as_luck_is_nothing_on_average():
+    """The chances on the turn are the mean of those on its rivers, whatever both may hold."""
+    table, cards, rng = (
+        DeckTable(small_side().game.cards.at_table(), 0, set()),
+        parse_cards(CARDS),
+        np.random.default_rng(0),
+    )
+    turn = resolving.Rivals(DeckBoard(table, cards, None), 2, 0)
+    own, weight = rng.random((2, 1326)) * turn.live
+    found = []
+    for card in set(range(52)) - set(cards[:4]):
+        river = resolving.Rivals(DeckBoard(table, [*cards[:4], card], None), 3, 0)
+        found.append(river.share * (own * river.live) @ river.won(weight * river.live))
+    assert np.mean(found) == pytest.approx(turn.share * own @ turn.won(weight), rel=1e-9)
 
 
 def drawn_lines(module, stakes):
