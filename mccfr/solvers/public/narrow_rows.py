@@ -19,7 +19,14 @@ from llvmlite import ir
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
 from mccfr.solvers.minimisers import Rows, Tables
-from mccfr.solvers.public.row_vectors import ask_for_next, average_rows, match_rows, regret_rows, strategy_rows
+from mccfr.solvers.public.row_vectors import (
+    ask_for_next,
+    ask_if_alone,
+    average_rows,
+    match_rows,
+    regret_rows,
+    strategy_rows,
+)
 
 _MOST_UNITS = 32767.0
 _BIAS = 127  # of exponents of float32
@@ -138,7 +145,7 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
 def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
     """`current_strategy`; wide [actions, W] float32 is changed."""
     if narrow_rows is None:
-        ask_for_next(tables.basis, rows)
+        ask_if_alone(tables.basis, rows)
         strategy_rows(step, tables, rows, sigma, place)
     else:
         row = narrow_rows.row[street][rows.slot]
@@ -152,7 +159,7 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
 def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
     """sigma[place : place+actions] = what strategy sums say, of a table of floats or of narrow rows."""
     if narrow_rows is None:
-        ask_for_next(table, rows)
+        ask_if_alone(table, rows)
         match_rows(table, rows, sigma, place)
     else:
         row = narrow_rows.row[street][rows.slot]
@@ -166,7 +173,7 @@ def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, wor
     """`update_average` of a strategy (sigma, place); `work.wide` is changed."""
     sigma, place = strategy
     if narrow_rows is None:
-        ask_for_next(tables.strategy_sum, rows)
+        ask_if_alone(tables.strategy_sum, rows)
         average_rows(step, tables, rows, sigma, place, reach)
     else:
         cells, scales, wide = narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], work.wide

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
-from abstraction.kernels.prefetch import prefetch_to_write
+from abstraction.kernels.prefetch import emit_prefetch, prefetch_to_write
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, current_strategy, update_regrets
 from mccfr.solvers.public.terminals.lane_code import I64, LINE_BYTES, Code, counting, swept
@@ -83,6 +83,12 @@ class _Vectors:
         names = self.builder.module.globals
         return self.builder.call(names.get(name) or ir.Function(self.builder.module, kind, name), arguments)
 
+    def ask_for_next(self, name, place, count):
+        """Have a vector of the next board's row, `count` cells behind this one, brought near; of one board none."""
+        builder = self.builder
+        with builder.if_then(builder.icmp_signed("<", count, self.code.cells(name))):
+            emit_prefetch(builder, builder.bitcast(builder.gep(place, [count]), ir.IntType(8).as_pointer()), write=True)
+
     def floored(self, value):
         """max(value, 0)."""
         return self.builder.select(self.builder.fcmp_ordered(">", self.nothing, value), self.nothing, value)
@@ -114,10 +120,16 @@ def _match(typing_context, sigma, basis, span, uniform):
         def body(k):
             cell = builder.add(column, k)
 
-            def regret(a):
-                return vectors.floored(vectors.load_table(vectors.row("basis", builder.add(slot, a), cell)))
+            def regret(a, ahead=False):
+                place = vectors.row("basis", builder.add(slot, a), cell)
+                if ahead:
+                    vectors.ask_for_next("basis", place, count)
+                return vectors.floored(vectors.load_table(place))
 
-            total = swept(builder, I64(1), actions, [regret(I64(0))], lambda a, c: [builder.fadd(c[0], regret(a))])[0]
+            def added(a, total):
+                return [builder.fadd(total[0], regret(a, ahead=True))]
+
+            total = swept(builder, I64(1), actions, [regret(I64(0), ahead=True)], added)[0]
             some = builder.fcmp_ordered(">", total, vectors.nothing)
             with counting(builder, I64(0), actions) as a:
                 share = builder.select(some, builder.fdiv(regret(a), total), otherwise)
@@ -142,6 +154,7 @@ def _average(typing_context, sums, sigma, reach, span, keep, weight):
             counted = builder.fmul(weighed, vectors.load(builder.gep(vectors.code.data("reach"), [k])))
             with counting(builder, I64(0), actions) as a:
                 cell = vectors.row("sums", builder.add(slot, a), builder.add(column, k))
+                vectors.ask_for_next("sums", cell, count)
                 share = vectors.load(vectors.row("sigma", builder.add(place, a), k))
                 found = builder.fadd(builder.fmul(kept, vectors.load_table(cell)), builder.fmul(counted, share))
                 vectors.store_table(found, cell)
@@ -267,11 +280,18 @@ def _span(place, rows):
 
 @part_njit
 def ask_for_next(table, rows):
-    """Have a decision's rows on the next board, which lie behind these, brought near while this board is walked."""
+    """Have the rows behind a decision's brought near: the next board's or, of one board, the next decisions'."""
     for a in range(rows.actions):
         start = (rows.slot + a) * table.shape[1] + rows.column + rows.count
         for cell in range(start, start + rows.count, _LINE_CELLS):
             prefetch_to_write(table, cell)
+
+
+@part_njit
+def ask_if_alone(table, rows):
+    """`ask_for_next` of a table of one board; with several, rows are asked for vector by vector, beside arithmetic."""
+    if rows.count == table.shape[1]:
+        ask_for_next(table, rows)
 
 
 @part_njit

@@ -96,12 +96,15 @@ class Code:
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
 
-    def at(self, name, row):
-        """Pointer to the first cell of a row of an array of two axes."""
+    def cells(self, name):
+        """Cells of a row of an array of two axes."""
         kind, made = self._made[name]
         strides = self.builder.extract_value(made.strides, 0)
-        cells = self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
-        return self.builder.gep(self.data(name), [self.builder.mul(row, cells)])
+        return self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
+
+    def at(self, name, row):
+        """Pointer to the first cell of a row of an array of two axes."""
+        return self.builder.gep(self.data(name), [self.builder.mul(row, self.cells(name))])
 
     def load(self, pointer):
         """A vector at a pointer, aligned as its cells."""
