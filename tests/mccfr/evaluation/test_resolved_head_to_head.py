@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from mutants import mutant
-from random_policy import MENU, policy
+from random_policy import policy
 
 from mccfr.config.games import Menu
 from mccfr.evaluation import resolved_head_to_head as module
@@ -22,13 +22,13 @@ from mccfr.policy.profile import Profile
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import tabulate
 
-OTHER = Menu(first=("0.5p",), later=("allin",), max_bets=2)
+MENUS = [Menu(first=(size,), later=("allin",), max_bets=1) for size in ("1p", "0.5p")]
 
 
 @cache
 def sides():
     found = []
-    for menu in (MENU, OTHER):
+    for menu in MENUS:
         played = policy(menu)
         found.append(Profile(played.game, tabulate(played.game, played.row)))
     return found
