@@ -241,17 +241,8 @@ def assert_stopped(tmp_path, run, code, errors):
     assert_same(whole, run)
 
 
-def test_an_interrupt_stops_with_a_checkpoint_and_status_75(tmp_path):
-    run = make(tmp_path / "run", workers=1, checkpoint_seconds=0.5, evaluation=NO_EVALUATION)
-    process = start(run, "--nodes", 10**12)
-    wait_for(lambda: run_status(run)["state"] == "running" and run_status(run)["checkpoint"])
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert_stopped(tmp_path, run, process.returncode, errors.decode())
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["TERM", "USR1"])
-def test_other_signals_stop_a_run_in_this_process_alike(tmp_path, monkeypatch, capsys, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=["INT", "TERM", "USR1"])
+def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypatch, capsys, number):
     run, event = make(tmp_path / "run", evaluation=NO_EVALUATION), run_module.Session._event
 
     def noted(session, name, **facts):
