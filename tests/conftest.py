@@ -4,6 +4,7 @@ import fcntl
 import gc
 import os
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,14 @@ from storage.schema import ArraySpec
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
     gc.disable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """In one process after the other: the first compiles what it imports, the others find that."""
+    with Path(__file__).open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_collection_finish():

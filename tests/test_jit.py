@@ -15,6 +15,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -192,6 +193,7 @@ def test_parts_have_no_machine_code():
     for each, has in ((part, False), (kernel, True)):
         (compiled,) = each.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
+        assert "preserved_ir" not in compiled.metadata, "a copy of the function, which nobody asks for"
 
 
 def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
@@ -223,8 +225,8 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
 
 
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
-    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back, and
-    the collector its pace."""
+    """As where the process that compiles a kernel was stopped by the terminal; one that works is waited for, however
+    slow the machine is. A failure gives the turn back, and the collector its pace."""
     monkeypatch.setattr(kernel_files, "_PATIENCE_SECONDS", 0.1)
 
     @njit
@@ -243,6 +245,12 @@ def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_
         began = time.monotonic()
         assert twice(2) == 4
         assert time.monotonic() - began >= 0.1
+        with monkeypatch.context() as working:
+            working.setattr(kernel_files, "_processor_time", lambda pid: f"{pid} {time.monotonic()}")
+            release = threading.Timer(0.5, fcntl.flock, (held, fcntl.LOCK_UN))
+            release.start()
+            assert twice(2.5) == 5
+            assert not release.is_alive(), "it was not waited for"
     looked_for_after = gc.get_threshold()
     with pytest.raises(jit.errors.TypingError):
         wrong(1)

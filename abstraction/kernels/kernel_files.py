@@ -35,8 +35,9 @@ _VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
 _KEEP = 4  # directories of other versions left beside ours, newest first
 _COUNTS = b"NRT_"  # the names of functions that count references begin so
 _LOCKS = "locks"  # folder in the cache's directory
-_PATIENCE_SECONDS = 60.0  # no kernel takes as long: who compiles it is stopped, or was forked
+_PATIENCE_SECONDS = 60.0  # for who compiles a kernel and spends no processor time: stopped, or on another machine
 _LOOK_SECONDS = 0.02
+_PID_DIGITS = 20
 
 
 def _sources(root: Path) -> dict[str, str]:
@@ -179,15 +180,24 @@ def _numba_cache() -> Any:
     return Cache
 
 
+def _processor_time(pid: str) -> str:
+    """What a process has spent, as Linux writes it; empty where there is none."""
+    try:
+        return " ".join(Path("/proc", pid.strip() or "0", "stat").read_text().rpartition(")")[2].split()[11:13])
+    except OSError:
+        return ""
+
+
 class KernelFiles:
     """What is on disk of a kernel, in numba's form.
 
     numba by itself declares all that it can compile before it looks into a cache, which takes longer than loading the
     kernels of a run; and its compiler does so again.
 
-    Processes that need a kernel at the same time compile it once: the others wait for what the first one keeps.
-    Nobody waits in a circle, since while a kernel's turn is held only those that it calls are waited for.  By itself
-    numba lets all of them compile it, and of two that keep something at the same time, one may be forgotten.
+    Processes that need a kernel at the same time compile it once: the others wait for what the first one keeps,
+    as long as it spends processor time.  Nobody waits in a circle, since while a kernel's turn is held only those that
+    it calls are waited for.  By itself numba lets all of them compile it, and of two that keep something at the same
+    time, one may be forgotten.
 
     kernel   what is compiled: has `py_func` and `targetoptions`
     on_disk  False: nothing is kept
@@ -219,7 +229,7 @@ class KernelFiles:
     def _take_turn(self) -> None:
         """Wait until no other process compiles this kernel."""
         folder = Path(import_module("numba").config.CACHE_DIR, _LOCKS)
-        until = time.monotonic() + _PATIENCE_SECONDS
+        until, spent = time.monotonic() + _PATIENCE_SECONDS, ""
         with contextlib.suppress(OSError):  # a disk without room or locks: who compiles twice loses time alone
             folder.mkdir(exist_ok=True)
             name = f"{self._kernel.__module__}.{self._kernel.__name__}"
@@ -227,12 +237,18 @@ class KernelFiles:
             while time.monotonic() < until:
                 try:
                     fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.pwrite(self._turn, f"{os.getpid():<{_PID_DIGITS}}".encode(), 0)
                     break
                 except BlockingIOError:
                     time.sleep(_LOOK_SECONDS)
+                    before, spent = spent, _processor_time(os.pread(self._turn, _PID_DIGITS, 0).decode())
+                    if spent != before:
+                        until = time.monotonic() + _PATIENCE_SECONDS
 
     def end_turn(self) -> None:
         """Let other processes compile it, or find what was kept."""
         if self._turn >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._turn, fcntl.LOCK_UN)  # of processes forked off this one too
             os.close(self._turn)
             self._turn = -1

@@ -8,6 +8,7 @@ from elsewhere, for all that LLVM knows, and so takes every word of every array 
 is internal, only what it reads (an iteration on ranges of 46 hands takes 0.75 of the time).
 """
 
+from copy import copy
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -62,6 +63,7 @@ def part_compiler() -> Any:
 
     With other versions than `KNOWN_VERSIONS` this may not be called; there compiling takes longer.
     """
+    _copy_less()
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
     compiler: Any = import_module("numba.core.compiler").Compiler
     library = codegen._library_class = _part_library()
@@ -75,6 +77,27 @@ def part_compiler() -> Any:
             self.state.library.part = True
 
     return PartCompiler
+
+
+def _copy_less() -> None:
+    """Have numba keep no copy of a function's code that nobody asks for, and what is inlined share its table of names.
+
+    That table it copies, with all variables in it, for every block of every function that is inlined, twice.
+    """
+    ir: Any = import_module("numba.core.ir")
+
+    def shared(scope: Any, memo: dict[int, Any]) -> Any:
+        made = memo[id(scope)] = copy(scope)
+        made.localvars = copy(scope.localvars)
+        made.localvars._con = dict(scope.localvars._con)
+        made.redefined = copy(scope.redefined)
+        made.var_redefinitions = scope.var_redefinitions.copy()
+        for name, others in scope.var_redefinitions.items():
+            made.var_redefinitions[name] = set(others)
+        return made
+
+    ir.Scope.__deepcopy__ = shared
+    import_module("numba.core.untyped_passes").PreserveIR.run_pass = lambda *_: False
 
 
 def _part_library() -> Any:

@@ -7,7 +7,6 @@ import sys
 
 import click
 import h5py
-import numpy as np
 import pytest
 import zarr
 from commands import answer, call, command, refusal
@@ -260,16 +259,3 @@ def test_boards_with_blanks_and_tens(capsys, slot_abstractions, tables_read_once
     command = "abstraction", "bucket", slot_abstractions[0]
     found = [call(capsys, *command, "--hand", hand, "--board", board) for hand, board in ways]
     assert found[0].status == 0 and found == found[:1] * 3
-
-
-def test_whole_holdem_needs_no_evaluation_table(capsys, tmp_path, slot_abstractions, tables_read_once):
-    config = tmp_path / "hunl.toml"
-    config.write_text(
-        '[game]\nname = "holdem"\n[game.menu]\nfirst = ["allin"]\nlater = ["allin"]\n'
-        f'[abstraction]\npath = "{slot_abstractions[1]}"\n[run]\nworkers = 0\nnodes = 20_000\n'
-    )
-    code, _, err = call(capsys, "solve", config, "--run", tmp_path / "run", "--set", "evaluation.boards=4")
-    assert code == 0 and "chips a hand against uniform (95 %" in err
-    record = answer(capsys, "evaluate", tmp_path / "run", "--hands", "100")
-    assert (record["method"], record["bound"]) == ("lbr", "lower")
-    assert np.isfinite(record["value_chips"])

@@ -73,9 +73,10 @@ def is_scalar(kind):
     return get_origin(kind) is Literal or kind in SCALARS
 
 
-def hostile(kind):
-    """(key, value) of every key of a table and what nobody means by it."""
-    for field in msgspec.structs.fields(kind):
+def hostile(kind, known=()):
+    """(key, value) of every key of a table and what nobody means by it, but for those known, by name and type."""
+    fields = [each for each in msgspec.structs.fields(kind) if (each.encode_name, str(each.type)) not in known]
+    for field in fields:
         for value in (*HOSTILE, *TEXTS, *(LISTED[-2:] if is_scalar(field.type) else LISTED)):
             yield field.encode_name, value
 
@@ -99,6 +100,7 @@ def cases(name):
         for key, value in hostile(kind):
             yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
+        known = set()  # keys that algorithms share are asked of one
         for algorithm, options in OPTIONS.items():
             discounting = (
                 {"discount": "dcfr"} if "discount" in options.__struct_fields__ else {}
@@ -106,8 +108,9 @@ def cases(name):
             document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
             for value in (*HOSTILE, *TEXTS, *LISTED):
                 yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)
-            for key, value in hostile(options):
+            for key, value in hostile(options, known):
                 yield ("solver", key), changed(document, ("solver", key), value)
+            known |= {(field.encode_name, str(field.type)) for field in msgspec.structs.fields(options)}
 
 
 def plan(path, document):

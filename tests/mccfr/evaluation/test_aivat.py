@@ -19,12 +19,14 @@ from zlib import crc32
 import numpy as np
 import pytest
 from mutants import mutant
-from small_games import game_of
+from places import RUNS
 from strategies import random_strategy, seated
 
+from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat, HandState, Heuristic, _Hand
 from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
 from mccfr.games.translation import real_betting
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.resolving import Effort, resolve_street, seat
@@ -33,7 +35,7 @@ from mccfr.play.table import PlayedHand
 from mccfr.policy import Profile
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 
-GAMES = ("kuhn", "leduc")
+GAMES = {"kuhn": KuhnGame(), "leduc": LeducGame(raises=1)}
 KNOWN = {"both": (True, True), "player 0": (True, False), "player 1": (False, True), "neither": (False, False)}
 
 
@@ -44,7 +46,7 @@ class Table:
 
     def __init__(self, name, even=None, strategy=None):
         """`even`: a player who plays uniformly; `strategy`: another than a random one."""
-        self.game = game_of(name)
+        self.game = build_game(GAMES[name], RUNS)
         self.strategy = strategy or random_strategy(self.game, 3)
         if even is not None:
             pair = [self.strategy, self.strategy]

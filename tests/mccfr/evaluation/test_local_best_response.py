@@ -261,8 +261,8 @@ def coverage(replications, truth):
 
 
 def test_intervals_cover_what_they_should_of_drawn_units():
-    """500 replications of 100 deals, drawn from 3,000 of Leduc, whose mean is the truth then."""
-    found = units_of(LEDUC, random_strategy(LEDUC, 2), 3000)
+    """500 replications of 100 deals, drawn from 1,500 of Leduc, whose mean is the truth then."""
+    found = units_of(LEDUC, random_strategy(LEDUC, 2), 1500)
     drawn = np.random.default_rng(0).choice(found, (500, LEAST_HANDS))
     assert 0.92 <= coverage(drawn, found.mean()) <= 0.98
 

@@ -151,9 +151,9 @@ def test_sampled_flops_cover_and_do_not_depend_on_workers():
     made = deck_game(board_cards=(0, 3), buckets=(5, 7))
     made = replace(made, cards=Flops((0, 3), made.cards.buckets, lambda: []))
     side = Profile(made, random_strategy(made, 0))
-    many = self_consistency(side, boards=120, seed=1)
-    few = [self_consistency(side, boards=24, seed=seed, workers=1 + seed % 2) for seed in range(2, 6)]
+    many = self_consistency(side, boards=64, seed=1)
+    few = [self_consistency(side, boards=12, seed=seed, workers=1 + seed % 2) for seed in range(2, 6)]
     covered = [low <= many.lost[0] <= high for _, (low, high) in (found.lost for found in few)]
     assert sum(covered) >= 3
-    assert self_consistency(side, boards=24, seed=2, workers=2) == few[0]
+    assert self_consistency(side, boards=12, seed=2, workers=2) == few[0]
     refused("at least 8", self_consistency, side, boards=7)

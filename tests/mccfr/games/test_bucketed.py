@@ -53,17 +53,13 @@ def solved(tmp_path, abstraction):
     return command("solve", config, "--run", tmp_path / "run")
 
 
-def test_a_run_on_buckets_is_measured_in_the_real_game(tmp_path, slot_abstractions):
+def test_a_run_on_buckets_is_measured_in_the_real_game_and_on_others_is_another(tmp_path, slot_abstractions, capsys):
     assert solved(tmp_path, slot_abstractions[0]) == 0
     record = evaluate_target(tmp_path / "run", "exact", None)
     uniform = build_game(RIVER, RUNS)
     worst = evaluate_exact(uniform, uniform_strategy(uniform)).exploitability_mbb
     # Ten buckets of arbitrary hands: much better than uniform play, far from the endgame's equilibrium.
     assert 1_000 < record["exploitability_mbb"] < worst / 3
-
-
-def test_another_abstraction_is_another_run(tmp_path, slot_abstractions, capsys):
-    assert solved(tmp_path, slot_abstractions[0]) == 0
     assert solved(tmp_path, slot_abstractions[1]) == 2
     assert "abstraction.river" in capsys.readouterr().err
     document = {"game": {"name": "holdem-subgame", "file": "games/river.txt"}}

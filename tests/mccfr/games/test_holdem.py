@@ -44,7 +44,7 @@ from storage.manifest import content_hash
 from storage.npy import npy_pieces
 
 FLOP = "max_raises = 1\n"
-MENU = 'stack = 5_000\n[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
+MENU = 'stack = 2_000\n[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
 
 
 def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", evaluation="head-to-head", boards=20):
@@ -425,7 +425,7 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
         "too large for exact": write_config(tmp_path, slot_abstractions[0], evaluation="exact").read_text(),
         "is not an abstraction": write_config(tmp_path, tmp_path / "nowhere").read_text(),
         "bet size '0p'": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("1p", "0p")).read_text(),
-        "game.stack": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("5_000", "-5")).read_text(),
+        "game.stack": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("2_000", "-5")).read_text(),
     }
     for message, text in cases.items():
         (tmp_path / "hunl.toml").write_text(text)
