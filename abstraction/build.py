@@ -32,7 +32,7 @@ from abstraction.recipe import (
 )
 from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
-from abstraction.worth import Worth
+from abstraction.values import ValueSource
 from storage import durable
 from storage.checkpoint import Checkpoint, list_checkpoints, newest_valid, next_number
 from storage.checkpoint_writer import commit, sweep
@@ -69,18 +69,18 @@ class Builder:
         workers: int = 1,
         progress: Progress | None = None,
         keep_seconds: float = SECONDS,
-        worth: Worth | None = None,
+        values: ValueSource | None = None,
     ) -> None:
         """
         keep_seconds  how often a clustering under way is written down, so that a killed build goes on there
-        worth         what hands are worth by the policies of `Recipe.values`, if there are any
+        values        what hands are worth by the policies of `Recipe.values`, if there are any
 
         Raises `ValueError` for a recipe that cannot be built.
         """
         check_recipe(recipe)
         self._recipe, self._out, self._workers = recipe, Path(out), workers
         self._progress = progress or (lambda _stage, _share: None)
-        self._keep_seconds, self._worth = keep_seconds, worth
+        self._keep_seconds, self._values = keep_seconds, values
         deck = StandardDeck(workers) if recipe.deck is None else SmallDeck(recipe.deck.listing(), workers)
         self._maker = StageMaker(workers, deck)
 
@@ -124,8 +124,8 @@ class Builder:
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
         """What decides the stage's bytes - its recipe and its parents' content - and the parents."""
         document, stages = stage_document(self._recipe, street), {}
-        if self._worth is not None and document["features"] == "values":
-            document["worth"] = self._worth.identity
+        if self._values is not None and document["features"] == "values":
+            document["worth"] = self._values.identity
         for parent in parent_streets(self._recipe, street):
             found, _ = newest_valid(self._out / parent)
             if found is not None:
@@ -140,7 +140,7 @@ class Builder:
         return Near(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
-            self._worth,
+            self._values,
         )
 
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:

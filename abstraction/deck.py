@@ -31,7 +31,7 @@ from abstraction.isomorphism import indexer
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import LOSSLESS_BUCKETS
 from abstraction.strength import preflop_strengths, runout_sums
-from abstraction.worth import Worth
+from abstraction.values import ValueSource
 
 
 class Near(NamedTuple):
@@ -39,12 +39,12 @@ class Near(NamedTuple):
 
     following  the next street, whose buckets potential-aware features are made of
     before     [boards, slots] bucket that each hand had on the street before, inside which it is to stay
-    worth      what hands are worth, which is no stage
+    values     what hands are worth, which is no stage
     """
 
     following: NextStreet | None = None
     before: NDArray[Any] | None = None
-    worth: Worth | None = None
+    values: ValueSource | None = None
 
 
 class Deck(ABC):

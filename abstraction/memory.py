@@ -15,7 +15,7 @@ from abstraction.clustering.potential import DIRECTIONS, VALUES
 from abstraction.features import BOARDS_AT_A_TIME, HAND_CLASSES
 from abstraction.histograms import COUNT_DTYPES
 from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
-from abstraction.worth import DIMENSIONS, WHOLE
+from abstraction.values import DIMENSIONS, WHOLE
 
 _WALKS = 600_000_000  # of what hands are worth on some boards, by one thread
 _PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator

@@ -146,12 +146,12 @@ def check_recipe(recipe: Recipe) -> None:
         _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
         _check_nesting(street, part, small=recipe.deck is not None)
     build_order(recipe)
-    _check_worth(recipe, parts)
+    _check_values_keys(recipe, parts)
     if not 0 <= recipe.seed < 2**32:
         raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
 
 
-def _check_worth(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
+def _check_values_keys(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
     for street, part in parts.items():
         if part.features != "values":
             continue

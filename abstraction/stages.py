@@ -25,7 +25,7 @@ from abstraction.clustering.two_level import cluster_within, group_needs, refine
 from abstraction.deck import Deck, Near, StandardDeck
 from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
 from abstraction.report import bucket_totals, summary
-from abstraction.worth import WorthPoints, assign
+from abstraction.values import ValuePoints, assign
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
 
@@ -75,7 +75,7 @@ class StageMaker:
             elif features in ("ehs", "ehs2"):
                 bucket, found = self._percentiles(document, near, phases)
             elif features == "values":
-                bucket, found = self._by_worth(document, near, keeper, phases)
+                bucket, found = self._by_value(document, near, keeper, phases)
             else:
                 bucket, found = self._clustered(document, near, keeper, phases)
         except ValueError as error:
@@ -145,14 +145,14 @@ class StageMaker:
         }
         return bucket, Stage({"centres": found.centres[order]}, facts)
 
-    def _by_worth(
+    def _by_value(
         self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
     ) -> tuple[NDArray[Any], Stage]:
-        """See `abstraction.worth`."""
+        """See `abstraction.values`."""
         k, street, deck = document["buckets"], document["street"], self._deck
-        assert near.worth is not None
+        assert near.values is not None
         with phases.phase("features") as share:
-            points = WorthPoints(near.worth, deck.alike, (street, deck.hands(street)), document["seed"], self._workers)
+            points = ValuePoints(near.values, deck.alike, (street, deck.hands(street)), document["seed"], self._workers)
             found = points.describe(points.sample(0 if points.whole else document["sample"]), share)
             merged = distinct_points(found.points, found.weights)
         _check_k(k, merged.points)

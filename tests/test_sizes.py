@@ -7,9 +7,13 @@ import pytest
 from places import ROOT
 
 sys.path.append(str(ROOT / "tools"))
-from house import figures, functions, kernel_arguments, parsed, tracked
+from house import figures, functions, kernel_arguments, keys, parsed, tracked, words
 
+from mccfr.config.games import GAMES
+from mccfr.evaluation.methods.registry import _METHODS
+from mccfr.policy.export.formats import FORMATS
 from mccfr.solvers.registry import _ALGORITHMS
+from mccfr.solvers.variants import MINIMISERS, PRESETS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
@@ -17,19 +21,43 @@ LINES, PACKED_LINES, ARGUMENTS = 60, 85, 8
 BUDGETS = {
     "configuration keys": 151,
     "kernels of more than 8 arguments": 0,
-    "structs of more than 10 fields": 2,
+    "structs of more than 10 fields": 1,
     "files that external sampling's kernel is made of": 5,
     "words of pages": 46_800,
     "methods of Algorithm": 11,
+    "class names given twice": 11,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
-ALGORITHMS = 6
+KEYS = {
+    "DeepCfrConfig": 17,
+    "EvaluationConfig": 13,
+    "PokerGame": 13,
+    "FullWidthConfig": 12,
+    "RunSettings": 12,
+    "HoldemSubgame": 10,
+    "Menu": 9,
+    "PlayerMenu": 7,
+    "SampledConfig": 6,
+    "TablesConfig": 6,
+}
+KEYS_OF_OTHERS = 5
+"""Of a table, those apart that it shares with others."""
+ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 8), (PRESETS, 17), (MINIMISERS, 4), (FORMATS, 6)]
+FILE_LINES, PAGE_WORDS = 500, 4_400
 
 
 def test_the_house_stays_within_its_budgets():
     found = figures()
     assert {name: found[name] for name, most in BUDGETS.items() if found[name] > most} == {}
-    assert len(_ALGORITHMS) <= ALGORITHMS
+
+
+def test_tables_registries_files_and_pages_stay_within_theirs():
+    """Keys of each table, entries of each registry, lines of each file, words of each page."""
+    assert {name: count for name, count in keys().items() if count > KEYS.get(name, KEYS_OF_OTHERS)} == {}
+    assert [sorted(registry) for registry, most in ENTRIES if len(registry) > most] == []
+    files = tracked("mccfr", "abstraction", "storage", "tools", "tests")
+    assert [path for path in files if path.read_bytes().count(b"\n") > FILE_LINES] == []
+    assert {page: count for page, count in words().items() if count > PAGE_WORDS} == {}
 
 
 def lines(function):

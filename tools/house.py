@@ -8,6 +8,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -94,12 +95,22 @@ def imported(path: Path) -> set[Path]:
     return found
 
 
+def words() -> dict[str, int]:
+    """Words of each page; `docs/measured` has notebooks."""
+    pages = [*tracked("docs", ending=".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    return {path.stem: len(path.read_text("utf-8").split()) for path in pages if "measured" not in path.parts}
+
+
+def classes_named_twice(files: list[Path]) -> list[str]:
+    """Names that several classes have."""
+    found = Counter(node.name for path in files for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
+    return sorted(name for name, count in found.items() if count > 1)
+
+
 def figures() -> dict[str, int]:
     """What the page of the house counts."""
     source = tracked("mccfr", "abstraction", "storage", "tools")
     outside = tuple(str(ROOT / name) + "/" for name in (*BESIDE_THE_CORE, *STRATA))
-    documents = [*tracked("docs", ending=".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    pages = [path for path in documents if "measured" not in path.parts]
     packed = {f.name: f.end_lineno - f.lineno + 1 for _, f in functions([ROOT / EXTERNAL]) if f.end_lineno}
     return {
         "source, lines": lines(source),
@@ -110,9 +121,10 @@ def figures() -> dict[str, int]:
         "source, files": len(source),
         "tests, lines": lines(tracked("tests")),
         "configuration keys": sum(keys().values()),
-        "words of pages": sum(len(path.read_text(encoding="utf-8").split()) for path in pages),
+        "words of pages": sum(words().values()),
         "kernels of more than 8 arguments": sum(kernel_arguments(f) > 8 for _, f in functions(source)),
         "structs of more than 10 fields": sum(count > 10 for count in structs(source).values()),
+        "class names given twice": len(classes_named_twice(source)),
         "methods of Algorithm": len(methods(ROOT / PROTOCOL, "Algorithm")),
         "external_sampling_packed, lines": packed["external_sampling_packed"],
         "files that external sampling's kernel is made of": len(imported(ROOT / EXTERNAL)),

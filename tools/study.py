@@ -27,8 +27,8 @@ from abstraction.recipe import STREETS, Recipe
 from mccfr.cards.cards import Cards
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
-from mccfr.evaluation.hand_worth import ProfileWorth
 from mccfr.evaluation.methods import method_named
+from mccfr.evaluation.value_features import ProfileValues
 from mccfr.experiments.table import write_csv
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
@@ -191,7 +191,7 @@ class Study:
             if features != LOSSLESS:
                 path = self._out / "abstractions" / f"{features}-{buckets}"
                 recipe = self.recipe(features, buckets)
-                Builder(recipe, path, worth=ProfileWorth(recipe, WORTH.name, self._short_run)).build()
+                Builder(recipe, path, worth=ProfileValues(recipe, WORTH.name, self._short_run)).build()
                 game = bucketed(self.real, Abstraction(path))
             self._trees = {(features, buckets): (game, public_tree(game))}
         return self._trees[features, buckets]

@@ -33,7 +33,7 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
-    from mccfr.evaluation.hand_worth import builder
+    from mccfr.evaluation.value_features import builder
     from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:

@@ -286,14 +286,14 @@ def _asked(prompt: str) -> str:
 
 def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
     """Names of both players: as given, or made of what plays."""
-    from mccfr.runs.results.players import table_names, told_apart
+    from mccfr.runs.results.players import distinct_names, table_names
 
     if given is None:
         return table_names([*guests, "player-1", "player-2"][:2])
     found = [name.strip() for name in given.split(",")]
     if len(found) != 2:
         raise click.BadParameter(f"--names {given}: write two names with a comma between them")
-    return told_apart(found[0], found[1])
+    return distinct_names(found[0], found[1])
 
 
 def _say(text: str) -> None:

@@ -38,7 +38,7 @@ def former_value(table: msgspec.Struct, key: str, default: Any) -> Any:
     return getattr(table, key, default)
 
 
-def _told(key: str, now: Any, text: str) -> Gone:
+def _dropped(key: str, now: Any, text: str) -> Gone:
     """Of a key that is passed over: who sets something else hears once what there is instead."""
 
     def holds(table: Table) -> bool:
@@ -118,7 +118,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
         "schedule": Gone(None, "in whose place variants have one: 'hs-dcfr' of 15, 'hs-dcfr-30' of 30")
     },
     ("run", None): {
-        "pool": _told(
+        "pool": _dropped(
             "pool",
             "processes",
             "run.pool = 'threads' is passed over: processes train the same bits, as fast (leave the key out)",
@@ -130,8 +130,8 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
         "snapshot_nodes": Gone(None, "which was for tables.strategy_sums = 'preflop' alone"),
     },
     ("cluster", None): {
-        "engine": _told("engine", "mpi", "cluster.engine is passed over: machines talk by MPI (leave the key out)"),
-        "copies": _told(
+        "engine": _dropped("engine", "mpi", "cluster.engine is passed over: machines talk by MPI (leave the key out)"),
+        "copies": _dropped(
             "copies", 1, "cluster.copies is passed over: there are 2 with cluster.directory, else 1 (leave it out)"
         ),
     },

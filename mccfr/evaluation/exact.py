@@ -56,7 +56,7 @@ def evaluate_exact(
     start = working_seconds()
     if game.cards.dealt:
         listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
-        value, best, taken = best_response.worth(listed, strategy, public, threads)
+        value, best, taken = best_response.value_and_responses(listed, strategy, public, threads)
     else:
         (value, best), taken = _by_histories(game, strategy), 0.0
     exploitability = (best[0] + best[1] + taken) / 2

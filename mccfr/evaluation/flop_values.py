@@ -72,7 +72,7 @@ def some_flops(count: int) -> Flops:
     return Flops(every.cards[chosen], np.array(weight))
 
 
-def met_pairs(dealing: DealtCards, reach: Floats) -> Floats:
+def pair_weights(dealing: DealtCards, reach: Floats) -> Floats:
     """[2, H] weight of each player's hands times that of the other's hands that they may meet."""
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
@@ -82,7 +82,7 @@ def class_sums(
 ) -> Floats:
     """[CLASSES, 2·4 + A] sums at a decision: node, street, player, board; `values` as of `LineOnFlops._walked`."""
     (node, street, actor, board), columns = place, []
-    pairs, every = met_pairs(dealing, reach), all_run_outs(dealing, street, board)
+    pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
     for player in range(2):
         won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
         columns += [pairs[player], 0.5 * (pairs[player] + won), *values[:, player]]

@@ -197,8 +197,8 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
     slots, width = np.zeros((2, count), np.int64), 1
     tree_of, decides = np.repeat(np.arange(count), np.diff(trees.first)), trees.kind == AT_DECISION
     for block, start in enumerate(starts):
-        player, own = block % 2, decides & (trees.block == block)
-        row = np.searchsorted(start, trees.slot[own])
+        player, own = block % 2, decides & (trees.rows.block == block)
+        row = np.searchsorted(start, trees.rows.slot[own])
         np.minimum.at(first[player], tree_of[own], row)
         np.maximum.at(stop[player], tree_of[own], row + 1)
         known = np.unique(tree_of[own])
@@ -219,6 +219,6 @@ def _ways_in(
     sibling = np.arange(len(parent)) - np.repeat(np.cumsum(actions) - actions, actions)
     child = trees.first[tree_of[parent]] + trees.child[parent] + sibling
     node = street_members(meeting.tree)[child]
-    at[child] = trees.slot[parent] - slots[trees.player[parent], tree_of[parent]] + meeting.action[node]
+    at[child] = trees.rows.slot[parent] - slots[trees.player[parent], tree_of[parent]] + meeting.action[node]
     factor[child] = meeting.factor[node]
     return at, factor

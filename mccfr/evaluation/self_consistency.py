@@ -219,7 +219,7 @@ class _DecisionSample:
                 reach = walk.root.own.reach[walk.root.own.row[member], : stop - first]
                 for action in range(int(trees.actions[member])):
                     value = walk.root.value[FOLLOW, int(trees.child[member]) + action, : stop - first]
-                    won[int(trees.slot[member]) + action] = np.bincount(own, reach * value, won.shape[1])
+                    won[int(trees.rows.slot[member]) + action] = np.bincount(own, reach * value, won.shape[1])
         return won
 
     def add(self, found: tuple[list[_BestChoices], list[Floats], float]) -> None:

@@ -66,7 +66,7 @@ class RegretBasedPruning(Ground):
                 self.settle(J, b)
         I.pruned[a], I.assumed[a] = 1, 0
         for h in inside:
-            self.before[I.player][h.node] = self.met(h, I.player)
+            self.before[I.player][h.node] = self.reach(h, I.player)
 
     def settle(self, I: Infoset, a: int) -> None:
         """Visit it again: a best response after it is what has been played."""
@@ -77,14 +77,14 @@ class RegretBasedPruning(Ground):
         """What a best response after an action has been worth since it is pruned; regrets below get their part."""
         i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
         self.nodes += len(reached)
-        total = sum((self.met(h, i) - self.before[i][h.node]) * h.payoff[i] for h in reached if h.terminal)
+        total = sum((self.reach(h, i) - self.before[i][h.node]) * h.payoff[i] for h in reached if h.terminal)
         for J in dict.fromkeys(h.infoset for h in reached if h.player == i):
             v = np.array([self.respond(J, b) for b in J.actions])
             J.regret += v - v.max()
             total += v.max()
         return total
 
-    def met(self, h: History, i: int) -> float:
+    def reach(self, h: History, i: int) -> float:
         """Sum over all iterations of the probability that chance and player i's opponent bring h about."""
         J, b = h.last[1 - i] or (None, 0)
         return h.dealt * (self.t if J is None else J.strategy_sum[b])

@@ -158,11 +158,11 @@ def acpc_rules(game: HoldemGame, who: str) -> BettingRules:
     """The rules of a game as the protocol can play it; `ValueError`, naming `who`, for antes and parts of chips."""
     amounts = game.stack, *game.blinds
     if game.ante or not all(float(amount).is_integer() for amount in amounts):
-        raise ValueError(f"{who}: the protocol knows no antes and no parts of chips, and the game is {told_game(game)}")
+        raise ValueError(f"{who}: the protocol knows no antes and no parts of chips, and the game is {game_text(game)}")
     return real_rules(game)
 
 
-def told_game(game: HoldemGame) -> str:
+def game_text(game: HoldemGame) -> str:
     """Stack and blinds for people."""
     small, big = map(amount_text, game.blinds)
     ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""

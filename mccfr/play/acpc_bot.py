@@ -19,13 +19,13 @@ def play_acpc(
     *,
     patience: float = 60.0,
     silence: float = 600.0,
-    told: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Play a match to its end, which is the end of the stream.
 
     patience  seconds in which a connection must come about, at first and where it is cut
     silence   seconds without a word after which the server is given up
-    told      of connections, and of those that do not come about
+    say       told of connections, and of those that do not come about
 
     Raises `TableError` where nobody listens, the server is silent, hangs up before the first hand or says what cannot
     be.
@@ -33,12 +33,12 @@ def play_acpc(
     where, begun = f"{host}:{port}", False
     while True:
         try:
-            lines = _connected(host, port, patience, told)
+            lines = _connected(host, port, patience, say)
         except TableError:
             if begun and session.between_hands:
                 return  # it was the end, and the server is gone already
             raise
-        told(f"connected to {where}")
+        say(f"connected to {where}")
         heard = False
         try:
             lines.write(VERSION, silence)
@@ -54,7 +54,7 @@ def play_acpc(
         except OSError as error:
             if not heard:
                 raise TableError(f"{where} cuts every connection: {error.strerror or error}") from None
-            told(f"the connection to {where} was cut ({error.strerror or error}): trying again")
+            say(f"the connection to {where} was cut ({error.strerror or error}): trying again")
             session.reconnected()
             begun = True
             continue
@@ -68,7 +68,7 @@ def play_acpc(
         return
 
 
-def _connected(host: str, port: int, patience: float, told: Callable[[str], None]) -> Lines:
+def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
     """A connection, tried until it is there; `told` of the first try that fails."""
     until, tries = time.monotonic() + patience, 0
     while True:
@@ -83,5 +83,5 @@ def _connected(host: str, port: int, patience: float, told: Callable[[str], None
             if tries == 1:
                 left = until - time.monotonic()
                 last = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
-                told(f"nobody answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
+                say(f"nobody answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
             time.sleep(wait)

@@ -18,9 +18,9 @@ class RemoteSeat:
     address and door whose lines are both cut cannot be told apart: that ends a match.
     """
 
-    def __init__(self, door: Door, seats: "list[RemoteSeat]", name: str, told: Callable[[str], None]) -> None:
+    def __init__(self, door: Door, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
         """`seats` are all those of the door, which this one joins; `told` of who comes and goes."""
-        self.door, self.name, self._seats, self._told = door, name, seats, Few(told)
+        self.door, self.name, self._seats, self._say = door, name, seats, Few(say)
         self._lines: Lines | None = None
         self._address = ""
         seats.append(self)
@@ -35,7 +35,7 @@ class RemoteSeat:
         if self._lines is not None:
             self._gone()
         self._lines, self._address = visitor.lines, visitor.address
-        self._told(f"{self.name} is here, from {visitor.address}:{visitor.port}")
+        self._say(f"{self.name} is here, from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
         """As `DealerSeat.tell`; a player who is not there is told when he is back."""
@@ -102,7 +102,7 @@ class RemoteSeat:
 
     def _gone(self) -> None:
         self.close()
-        self._told(f"{self.name} has hung up: he may connect again")
+        self._say(f"{self.name} has hung up: he may connect again")
 
     def close(self) -> None:
         """Hang up, which is the end of the match."""

@@ -60,11 +60,11 @@ class Door:
     """A port and who has come to it.  Nobody sees to it but who waits at it."""
 
     def __init__(
-        self, listener: socket.socket, told: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
+        self, listener: socket.socket, say: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
     ) -> None:
-        """`listener` is closed with it; `told` of who is hung up on; `greeting`: seconds to say the version in."""
+        """`listener` is closed with it; `say` tells of who is hung up on; `greeting`: seconds to say the version in."""
         listener.setblocking(False)
-        self._listener, self._told, self._greeting = listener, Few(told), greeting
+        self._listener, self._say, self._greeting = listener, Few(say), greeting
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._visitors = list[Visitor]()
@@ -100,7 +100,7 @@ class Door:
         if visitor in self._visitors:
             self._forget(visitor)
             visitor.lines.close()
-            self._told(f"who came from {visitor.address}:{visitor.port} {why}, and is hung up on")
+            self._say(f"who came from {visitor.address}:{visitor.port} {why}, and is hung up on")
 
     def close(self) -> None:
         """Hang up on all, and listen no more."""

@@ -24,7 +24,7 @@ from mccfr.games.betting import BettingRules
 from mccfr.play.acpc import TableError, shown
 from mccfr.play.acpc_session import FinishedHand
 from mccfr.play.player import Player
-from mccfr.play.served import GAME, ServedHand, ToldHand, card_list
+from mccfr.play.served import GAME, SeenHand, ServedHand, card_list
 from mccfr.play.web import CutError, Post, StatusError
 
 AT_ONCE = 5
@@ -45,7 +45,7 @@ class WizardHand(NamedTuple):
 
     number: int
     moves: int
-    told: ToldHand
+    seen: SeenHand
     aivat: float | None
 
 
@@ -64,10 +64,10 @@ class WizardServer:
     """The server's requests, made again where it is busy or the line is cut."""
 
     def __init__(
-        self, post: Post, told: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
+        self, post: Post, say: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
     ) -> None:
         """`told` of the first of several tries that fails."""
-        self._post, self._told, self._wait, self._random = post, told, wait, Random()
+        self._post, self._say, self._wait, self._random = post, say, wait, Random()
 
     def new_hand(self) -> WizardHand:
         """Another hand; `TableError` where the server fails, or says what cannot be."""
@@ -117,7 +117,7 @@ class WizardServer:
                     raise
                 last = error
             if tried == 0:
-                self._told(f"{last}: trying again")
+                self._say(f"{last}: trying again")
             if tried + 1 < _TRIES:
                 self._wait(min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
         raise TableError(f"{last}, {_TRIES} times: give it up until later") from None
@@ -139,7 +139,7 @@ def _played(
     served = ServedHand(player, rules, number)
     while True:
         with thinking:
-            found = served.answer(hand.told)
+            found = served.answer(hand.seen)
         if isinstance(found, FinishedHand):
             return ScoredHand(found, hand.aivat)
         try:
@@ -147,7 +147,7 @@ def _played(
         except LostError:
             if found != "f":
                 raise
-            lost = served.folded(hand.told)  # left out, such hands would make the score too good
+            lost = served.folded(hand.seen)  # left out, such hands would make the score too good
             assert lost.won is not None
             return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
 
@@ -228,8 +228,8 @@ def read_wizard_hand(answer: Any) -> WizardHand:
         raise TableError(f"{where} is over, and winnings are missing")
     if aivat is not None and (isinstance(aivat, bool) or not isinstance(aivat, int | float) or not abs(aivat) < 1e9):
         raise TableError(f"{where}: aivat_score is {shown(repr(aivat))}, no number of chips")
-    told = ToldHand(position, "".join(hand), shows, betting, board, won)
-    return WizardHand(number, len(moves), told, aivat)
+    seen = SeenHand(position, "".join(hand), shows, betting, board, won)
+    return WizardHand(number, len(moves), seen, aivat)
 
 
 def _number(answer: Any) -> int:
@@ -251,7 +251,7 @@ def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
     return card_list([text[place : place + 2] for place in range(0, len(text), 2)], counts, f"{where}: cards")
 
 
-def read_key(path: Path, told: Callable[[str], None]) -> str:
+def read_key(path: Path, say: Callable[[str], None]) -> str:
     """The key in a file; `told` where others may read it.  `ValueError` where there is none."""
     try:
         mode, data = path.stat().st_mode, path.read_bytes()[:1025]
@@ -264,5 +264,5 @@ def read_key(path: Path, told: Callable[[str], None]) -> str:
     if not key or len(data) > 1024 or not key.isprintable() or " " in key:
         raise ValueError(f"{path} holds no key: it must be there alone, on one line, in letters without spaces")
     if mode & 0o077:
-        told(f"{path} can be read by others: chmod 600 {path}")
+        say(f"{path} can be read by others: chmod 600 {path}")
     return key

@@ -69,13 +69,13 @@ class Lines:
 class Few:
     """Passes on the first messages of many, and then that there are more: what others do must not fill a screen."""
 
-    def __init__(self, told: Callable[[str], None], most: int = 100) -> None:
-        self._told, self._left = told, most
+    def __init__(self, say: Callable[[str], None], most: int = 100) -> None:
+        self._say, self._left = say, most
 
     def __call__(self, text: str) -> None:
         """A message."""
         if self._left > 0:
-            self._told(text)
+            self._say(text)
             self._left -= 1
             if not self._left:
-                self._told("more of this kind is not told")
+                self._say("more of this kind is not told")

@@ -41,14 +41,14 @@ class SeenRange:
             (reading.node, reading.closed): np.full(seat.dealing.hand_count, reading.probability)
             for reading in readings
         }
-        self._buckets: tuple[tuple[int, Board], npt.NDArray[np.int32]] | None = None
+        self._buckets: tuple[tuple[int, Board | list[Board]], npt.NDArray[np.int32]] | None = None
         self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
 
-    def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
+    def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
         """{action: [H]} probability of all so far and then of each action that some hand may take.
 
         state  where it is the seat's turn
-        board  of `state.street`
+        board  of `state.street`; or a list of them, whose hands follow one upon the other in `reach` and in the answer
         """
         self._after = {}
         for (node, closed), reach in self.reach.items():
@@ -93,9 +93,11 @@ class SeenRange:
                 self._add(action, reading, reach * reading.probability)
         self.chose(action)
 
-    def _buckets_on(self, node: int, board: Board) -> npt.NDArray[np.int32]:
+    def _buckets_on(self, node: int, board: Board | list[Board]) -> npt.NDArray[np.int32]:
         arrays = self._seat.policy.game.tree.arrays
         street = int(arrays.block[node]) // 2
         if self._buckets is None or self._buckets[0] != (street, board):
-            self._buckets = (street, board), self._seat.dealing.bucket_row(street, self._position, board)
+            boards = board if isinstance(board, list) else [board]
+            rows = [self._seat.dealing.bucket_row(street, self._position, each) for each in boards]
+            self._buckets = (street, board), np.concatenate(rows)
         return self._buckets[1]

@@ -56,20 +56,20 @@ def win_minus_lose(cards: DealtCards, found: RunOuts, weight: Floats) -> Floats:
     return out * (found.factor / len(found.strength))
 
 
-def met_weight(cards: DealtCards, other: Floats) -> Floats:
+def opponent_weight(cards: DealtCards, other: Floats) -> Floats:
     """[H] weight of the other's hands [H] that each hand may meet; 0 where it is a rounding error."""
     found = cards.disjoint_weight(other)
     return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
 
 
-def per_met(values: Floats, met: Floats) -> Floats:
+def per_weight(values: Floats, weight: Floats) -> Floats:
     """Values by what hands meet; NaN where that is nothing."""
-    return np.where(met > 0, values / np.where(met > 0, met, 1), np.nan)
+    return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)
 
 
-def equity(cards: DealtCards, found: RunOuts, other: Floats, met: Floats) -> Floats:
+def equity(cards: DealtCards, found: RunOuts, other: Floats, weight: Floats) -> Floats:
     """[H] share of the pot that each hand wins at showdowns against the other's hands; NaN where it meets nothing."""
-    return 0.5 + 0.5 * per_met(win_minus_lose(cards, found, other), met)
+    return 0.5 + 0.5 * per_weight(win_minus_lose(cards, found, other), weight)
 
 
 def showdown_results(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.translation import apply_action
-from mccfr.play.acpc import Played, TableError, followed, read_cards, shown, told_game, won_chips
+from mccfr.play.acpc import Played, TableError, followed, game_text, read_cards, shown, won_chips
 from mccfr.play.acpc_session import FinishedHand, catch_up
 from mccfr.play.player import Player
 from mccfr.play.web import MOST_BYTES
@@ -21,7 +21,7 @@ GAME = HoldemGame()
 _TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
 
 
-class ToldHand(NamedTuple):
+class SeenHand(NamedTuple):
     """What a server tells of a hand.
 
     position  the player's: 0 is the big blind, 1 the button
@@ -48,53 +48,53 @@ class ServedHand:
         self._player, self._rules, self._number = player, rules, number
         self._dealt: tuple[int, str] | None = None
 
-    def answer(self, told: ToldHand) -> str | FinishedHand:
+    def answer(self, seen: SeenHand) -> str | FinishedHand:
         """The player's action, or the hand where it is over; `TableError` where the server says what cannot be."""
-        where, own = f"hand {self._number}", (told.position, told.hand)
+        where, own = f"hand {self._number}", (seen.position, seen.hand)
         if self._dealt is None:
-            read_cards(f"{told.hand}|")
+            read_cards(f"{seen.hand}|")
             self._player.deal(*own, self._number)
         elif own != self._dealt:
             raise TableError(f"{where} is dealt again, with other cards or in another seat")
         self._dealt = own
-        game, cards = read_betting(self._rules, told.betting, where), told.board
+        game, cards = read_betting(self._rules, seen.betting, where), seen.board
         board = tuple("".join(cards[first:stop]) for first, stop in ((0, 3), (3, 4), (4, 5)) if len(cards) > first)
         street = game.text.rstrip("/").count("/") if isinstance(game.state, int) else game.state.street
         if len(board) < street or (len(board) > street and not isinstance(game.state, int)):
             raise TableError(f"{where}: the board {''.join(cards)!r} is not that of {game.text!r}")
-        holes = (told.hand, told.other) if told.position == 0 else (told.other, told.hand)
+        holes = (seen.hand, seen.other) if seen.position == 0 else (seen.other, seen.hand)
         read_cards("/".join(["|".join(holes), *board]))
         catch_up(self._player, game, board, where)
-        if told.won is not None:
-            won = self._won(told, holes, board, game)
-            return FinishedHand(told.position, self._number, game.text, holes, board, won)
-        if isinstance(game.state, int) or game.state.player != told.position:
+        if seen.won is not None:
+            won = self._won(seen, holes, board, game)
+            return FinishedHand(seen.position, self._number, game.text, holes, board, won)
+        if isinstance(game.state, int) or game.state.player != seen.position:
             raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where nobody is to act")
         return _said(game.state, self._player.choose())
 
-    def folded(self, told: ToldHand) -> FinishedHand:
+    def folded(self, seen: SeenHand) -> FinishedHand:
         """The hand that was told last as it ends by the player's fold, which a server has heard and not told."""
-        betting = told.betting + "f"
+        betting = seen.betting + "f"
         won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
         assert won is not None
-        found = self.answer(told._replace(betting=betting, won=won * (1 - 2 * told.position)))
+        found = self.answer(seen._replace(betting=betting, won=won * (1 - 2 * seen.position)))
         assert isinstance(found, FinishedHand)
         return found
 
-    def _won(self, told: ToldHand, holes: tuple[str, str], board: Sequence[str], game: Played) -> float:
+    def _won(self, seen: SeenHand, holes: tuple[str, str], board: Sequence[str], game: Played) -> float:
         """Chips that position 0 has won: what the server says, which must be what cards and betting come to."""
-        won, where = told.won, f"hand {self._number}"
+        won, where = seen.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
         if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
             raise TableError(f"{where}: winnings are {shown(repr(won))}, no number of chips that can be won")
-        sign, level = 1 - 2 * told.position, game.states[-1].to_call
+        sign, level = 1 - 2 * seen.position, game.states[-1].to_call
         whole = len("".join(board)) == 10 or game.actions[-1] == "f"
         chips = won_chips(game, holes, board) if whole else None
         fits = (-level, 0, level) if chips is None else (chips * sign,)
         if won not in fits:
-            told_as = " or ".join(f"{each:g}" for each in fits)
-            raise TableError(f"{where}: the server says {won} chips were won, and they are {told_as}")
+            possible = " or ".join(f"{each:g}" for each in fits)
+            raise TableError(f"{where}: the server says {won} chips were won, and they are {possible}")
         return float(won) * sign
 
 
@@ -134,7 +134,7 @@ def _said(state: BettingState, action: str) -> str:
 def check_game(game: HoldemGame, who: str) -> None:
     """Raise `ValueError` where a policy is for other stacks or blinds than the server's."""
     if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
-        raise ValueError(f"the server plays with {told_game(GAME)}, and {who} is for {told_game(game)}")
+        raise ValueError(f"the server plays with {game_text(GAME)}, and {who} is for {game_text(game)}")
 
 
 def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:

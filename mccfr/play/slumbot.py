@@ -12,7 +12,7 @@ from mccfr.games.betting import BettingRules
 from mccfr.play.acpc import TableError, shown
 from mccfr.play.acpc_session import FinishedHand
 from mccfr.play.player import Player
-from mccfr.play.served import ServedHand, ToldHand, card_list
+from mccfr.play.served import SeenHand, ServedHand, card_list
 from mccfr.play.web import Post
 
 
@@ -42,8 +42,8 @@ class SlumbotSession:
             if shows and answer.get("winnings") is not None:
                 other = "".join(card_list(shows, (2,), f"{where}, bot_hole_cards"))
             board = card_list(answer.get("board", []), (0, 3, 4, 5), f"{where}, board")
-            told = ToldHand(position, hand, other, answer.get("action"), board, answer.get("winnings"))
-            found = served.answer(told)
+            seen = SeenHand(position, hand, other, answer.get("action"), board, answer.get("winnings"))
+            found = served.answer(seen)
             if isinstance(found, FinishedHand):
                 return found
             answer = self._asked("act", {"incr": found})

@@ -115,10 +115,10 @@ class Person(Program):
         """What may be done, for the prompt."""
         state = self.state
         assert not isinstance(state, int)
-        owed = state.to_call - state.put_in[self.position]
+        to_call = state.to_call - state.put_in[self.position]
         found = ["[f]old"] * self.may_fold
         if self.may_call:
-            found.append(f"[c]all {self._money.text(owed)}" if self.may_fold else "[c]heck")
+            found.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
         bets = self.raises()
         if bets and isinstance(state, BettingState):
             low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
@@ -177,9 +177,9 @@ class Person(Program):
         assert not isinstance(state, int)
         if action == "f":
             return "folds"
-        owed = self._money.text(state.to_call - state.put_in[state.player])
+        to_call = self._money.text(state.to_call - state.put_in[state.player])
         if action == "c":
-            return f"calls {owed}" if state.facing else "checks"
+            return f"calls {to_call}" if state.facing else "checks"
         if not isinstance(state, BettingState) or self._rules is None:
             return "raises" if state.facing else "bets"
         target = float(action[1:])

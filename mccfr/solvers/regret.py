@@ -175,9 +175,9 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 
 
 @njit
-def update_sampled(regret, start, actions, action, worth, here, weight):
-    """regret[start:start+actions] += weight · ((worth at the sampled action, else 0) - here), in place."""
+def update_sampled(regret, start, actions, action, value, here, weight):
+    """regret[start:start+actions] += weight · ((value at the sampled action, else 0) - here), in place."""
     factor = as_element(regret, weight)
     for a in range(actions):
-        gain = as_element(regret, worth if a == action else 0.0) - as_element(regret, here)
+        gain = as_element(regret, value if a == action else 0.0) - as_element(regret, here)
         regret[start + a] += gain * factor

@@ -16,43 +16,52 @@ from mccfr.trees.compiled import DECISION, NO_PARENT, TERMINAL, CompiledTree
 AT_DECISION, AT_FOLD, AT_SHOWDOWN, AT_EXIT = 0, 1, 2, 3
 
 
+class MemberRows(NamedTuple):
+    """Where the rows of decisions are, by member; M members.
+
+    block  [M] int8   2·street + player
+    slot   [M] int32  first cell of its row
+    cell   [M] int32  the same, counted among the cells of its player in the street tree
+    lock   [M] int32  first row in the table of locked rows; -1: all of it learns, as they are cut
+    """
+
+    block: npt.NDArray[np.int8]
+    slot: npt.NDArray[np.int32]
+    cell: npt.NDArray[np.int32]
+    lock: npt.NDArray[np.int32]
+
+
 class StreetTrees(NamedTuple):
     """Street trees as kernels take them.  U trees, tree 0 begins the game; M members in all; S streets.
 
-    first     [U+1] int64   members of tree u are first[u] .. first[u+1]-1, its root first
-    street    [U] int64
-    kind      [M] int8      AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
-    player    [M] int8      who acts at a decision
-    block     [M] int8      2·street + player at a decision
-    actions   [M] int32     number of actions of a decision
-    child     [M] int32     its first child, counted from the root of the street tree; siblings follow
-    slot      [M] int32     first cell of its row
-    cell      [M] int32     the same, counted among the cells of its player in the street tree
-    chips     [M] float64   what player 0 gets at a fold; what is at stake at a showdown
-    below     [M] int32     the street tree an exit leads to, else -1
-    touched   [M] int8      nodes counted on entering; 0 for exits, which count as the root of their tree
-    members   [S] int64     most members of a street tree, by street
-    cells     [S] int64     most cells of one player in a street tree, by street
-    lock      [M] int32     first row of a decision in the table of locked rows; -1: all of it learns, as they are cut
-    rake      [M] float64   chips that are taken of the pot at a fold or a showdown; 0 as they are cut
+    first    [U+1] int64    members of tree u are first[u] .. first[u+1]-1, its root first, which is a decision
+    kind     [M] int8       AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
+    player   [M] int8       who acts at a decision
+    actions  [M] int32      number of actions of a decision
+    child    [M] int32      its first child, counted from the root of the street tree; siblings follow
+    rows     where its row is
+    chips    [M, 2] float64  what player 0 gets at a fold, what is at stake at a showdown; and what is taken of the pot
+                            there, 0 as they are cut
+    below    [M] int32      the street tree an exit leads to, else -1
+    touched  [M] int8       nodes counted on entering; 0 for exits, which count as the root of their tree
+    most     [2, S] int64   by street, most members of a street tree, and most cells of one player in one
     """
 
     first: npt.NDArray[np.int64]
-    street: npt.NDArray[np.int64]
     kind: npt.NDArray[np.int8]
     player: npt.NDArray[np.int8]
-    block: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int32]
     child: npt.NDArray[np.int32]
-    slot: npt.NDArray[np.int32]
-    cell: npt.NDArray[np.int32]
+    rows: MemberRows
     chips: npt.NDArray[np.float64]
     below: npt.NDArray[np.int32]
     touched: npt.NDArray[np.int8]
-    members: npt.NDArray[np.int64]
-    cells: npt.NDArray[np.int64]
-    lock: npt.NDArray[np.int32]
-    rake: npt.NDArray[np.float64]
+    most: npt.NDArray[np.int64]
+
+    @property
+    def street(self) -> npt.NDArray[np.int64]:
+        """[U] of each street tree."""
+        return self.rows.block[self.first[:-1]].astype(np.int64) // 2
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
@@ -116,33 +125,29 @@ def _pack(
     member_tree = np.repeat(np.arange(trees), np.diff(first))
     street = arrays.block[node[first[:-1]]].astype(np.int64) // 2
     actions = np.where(here, arrays.count[node], 0)
-    cell, members, cells = (
-        np.zeros(len(node), np.int64),
-        np.zeros(tree.streets, np.int64),
-        np.zeros(tree.streets, np.int64),
-    )
-    np.maximum.at(members, street, np.diff(first))
+    cell, most = np.zeros(len(node), np.int64), np.zeros((2, tree.streets), np.int64)
+    np.maximum.at(most[0], street, np.diff(first))
     for player in range(2):
         acts = here & (arrays.player[node] == player)
         counts = np.where(acts, actions, 0)
         before = np.cumsum(counts) - counts
         cell[acts] = (before - before[first[member_tree]])[acts]
-        np.maximum.at(cells, street, np.add.reduceat(counts, first[:-1]))
+        np.maximum.at(most[1], street, np.add.reduceat(counts, first[:-1]))
+    chips = np.where(kind == AT_FOLD, arrays.fixed[node], arrays.showdown[node]).astype(np.float64)
     return StreetTrees(
         first,
-        street,
         kind.astype(np.int8),
         arrays.player[node].astype(np.int8),
-        arrays.block[node].astype(np.int8),
         actions.astype(np.int32),
         np.where(here, place[arrays.first[node]] - first[member_tree], 0).astype(np.int32),
-        arrays.slot[node].astype(np.int32),
-        cell.astype(np.int32),
-        np.where(kind == AT_FOLD, arrays.fixed[node], arrays.showdown[node]).astype(np.float64),
+        MemberRows(
+            arrays.block[node].astype(np.int8),
+            arrays.slot[node].astype(np.int32),
+            cell.astype(np.int32),
+            np.full(len(node), -1, np.int32),
+        ),
+        np.stack([chips, np.zeros(len(node))], axis=1),
         np.where(kind == AT_EXIT, tree_of[node], -1).astype(np.int32),
         np.where(kind == AT_EXIT, 0, arrays.touched[node]).astype(np.int8),
-        members,
-        cells,
-        np.full(len(node), -1, np.int32),
-        np.zeros(len(node)),
+        most,
     )

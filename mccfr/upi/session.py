@@ -244,7 +244,7 @@ class UpiSession:
             self._played = self._solver().strategy()
         return self._played
 
-    def _worth(self) -> SpotValues:
+    def _spot_values(self) -> SpotValues:
         if self._values is None:
             tree = self._built()
             self._values = SpotValues(tree, Profile(tree.game, self._strategy()))
@@ -309,7 +309,7 @@ class UpiSession:
             if given is None:
                 raise ValueError(f"there is no range of {position}: set_range {position} comes first")
             return _row(read_range(given))
-        return _row(self._worth().reach(self._node(name))[player])
+        return _row(self._spot_values().reach(self._node(name))[player])
 
     def _decision(self, text: str) -> Node:
         at = self._node(text)
@@ -319,7 +319,7 @@ class UpiSession:
 
     def show_strategy(self, text: str) -> str:
         """What every hand plays at a decision, a line for each child."""
-        return "\n".join(_row(row) for row in self._worth().strategy(self._decision(text)))
+        return "\n".join(_row(row) for row in self._spot_values().strategy(self._decision(text)))
 
     def set_strategy(self, text: str) -> None:
         """`r:0 ` and numbers as show_strategy tells them: what is played there from now on, until the next solve."""
@@ -353,7 +353,7 @@ class UpiSession:
         block = int(tree.tree.arrays.block[at.node])
         buckets = tree.cards.bucket_row(block // 2, block % 2, at.board)
         live = buckets >= 0
-        self._locked[at.name] = at.node, buckets[live], self._worth().strategy(at)[:, live].T
+        self._locked[at.name] = at.node, buckets[live], self._spot_values().strategy(at)[:, live].T
         self._locks_changed = True
 
     def unlock_node(self, text: str) -> None:
@@ -373,17 +373,17 @@ class UpiSession:
     def calc_ev(self, text: str) -> str:
         """`OOP r:0`: what each hand wins less what it has put in, the pot included; and what means are weighed by."""
         player, name = self._of_player(text, "calc_ev")
-        return _two(self._worth().ev(self._node(name)), player)
+        return _two(self._spot_values().ev(self._node(name)), player)
 
     def calc_eq_node(self, text: str) -> str:
         """`OOP r:0`: equities, what means are weighed by, and the range's equity."""
         player, name = self._of_player(text, "calc_eq_node")
-        found = self._worth().equity(self._node(name))
+        found = self._spot_values().equity(self._node(name))
         return f"{_two(found, player)}\n{_number(mean(found, player))}"
 
     def calc_eq(self, text: str) -> str:
         """`OOP`: equities at the beginning, and what means are weighed by."""
-        return _two(self._worth().equity(self._node("r:0")), _position(text.strip()))
+        return _two(self._spot_values().equity(self._node("r:0")), _position(text.strip()))
 
     def _of_player(self, text: str, command: str) -> tuple[int, str]:
         position, _, name = text.strip().partition(" ")
@@ -393,11 +393,11 @@ class UpiSession:
 
     def calc_global_freq(self, text: str) -> str:
         """How often a node is reached."""
-        return _number(self._worth().frequency(self._node(text)))
+        return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
         """The weight of all pairs of hands that meet at a node."""
-        return _number(float(self._worth().met(self._node(text))[0].sum()))
+        return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
         """What both win, what best responses would, and how exploitable that is."""
@@ -444,7 +444,7 @@ def _row(values: Sequence[float] | Floats) -> str:
 
 
 def _two(numbers: HandNumbers, player: int) -> str:
-    return f"{_row(numbers.value[player])}\n{_row(numbers.met[player])}"
+    return f"{_row(numbers.value[player])}\n{_row(numbers.weight[player])}"
 
 
 Command = Callable[[UpiSession, str], str | None]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
 from mccfr.evaluation.hand_values import Below
-from mccfr.play.run_outs import all_run_outs, equity, met_weight, per_met
+from mccfr.play.run_outs import all_run_outs, equity, opponent_weight, per_weight
 from mccfr.policy.profile import Behaviour
 from mccfr.upi.tree import ROOT, Node, SpotTree
 
@@ -30,7 +30,7 @@ class HandNumbers(NamedTuple):
     """
 
     value: Floats
-    met: Floats
+    weight: Floats
 
 
 class _Forced(Behaviour):
@@ -68,10 +68,10 @@ class SpotValues:
             found[player] *= self._source.rows(step.decision, buckets)[0][:, step.action]
         return np.asarray(found)
 
-    def met(self, at: Node) -> Floats:
+    def weight(self, at: Node) -> Floats:
         """[2, H] weight of each hand times that of the other's hands that it may meet."""
         reach = self.reach(at)
-        return reach * np.stack([met_weight(self._cards, other) for other in reach[::-1]])
+        return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
         """Chips that each hand wins from a node on, less what it has put in since the spot began, the pot included."""
@@ -85,12 +85,12 @@ class SpotValues:
         for player in range(2):
             asked = reach.copy()
             asked[player] = self._cards.reach[player] * live
-            others = np.where(asked[player] > 0, met_weight(self._cards, reach[1 - player]), 0.0)
+            others = np.where(asked[player] > 0, opponent_weight(self._cards, reach[1 - player]), 0.0)
             if not (asked.any(axis=1).all() and others.any()):
                 continue
             won = below.values(below.listed(board, asked), (player,))[0][player]
-            value[player] = per_met(won, others) + self._tree.half
-        return HandNumbers(value, self.met(at))
+            value[player] = per_weight(won, others) + self._tree.half
+        return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
         """The share of the pot that each hand wins were there no more bets."""
@@ -98,20 +98,20 @@ class SpotValues:
         found = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):
             other = reach[1 - player]
-            others = np.where(self._cards.reach[player] > 0, met_weight(self._cards, other), 0.0)
+            others = np.where(self._cards.reach[player] > 0, opponent_weight(self._cards, other), 0.0)
             value[player] = equity(self._cards, found, other, others)
-        return HandNumbers(value, self.met(at))
+        return HandNumbers(value, self.weight(at))
 
     def frequency(self, at: Node) -> float:
         """How often a node is reached, over all deals of the spot."""
         dealt = 1.0
         for street in range(self._tree.street(at)):
             dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
-        return float(self.met(at)[0].sum() / self.met(Node(ROOT, 0))[0].sum() * dealt)
+        return float(self.weight(at)[0].sum() / self.weight(Node(ROOT, 0))[0].sum() * dealt)
 
 
 def mean(numbers: HandNumbers, player: int) -> float:
     """The mean of what is known of a player's hands; NaN where nothing is."""
-    known = (numbers.met[player] > 0) & ~np.isnan(numbers.value[player])
-    weight = numbers.met[player][known]
+    known = (numbers.weight[player] > 0) & ~np.isnan(numbers.value[player])
+    weight = numbers.weight[player][known]
     return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")

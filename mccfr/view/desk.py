@@ -156,14 +156,14 @@ class Desk:
             state["took"] = time.monotonic() - self._began
 
     @staticmethod
-    def _take(state: dict[str, Any], told: dict[str, Any]) -> None:
-        if "said" in told:
-            state["said"].append(told["said"])
-        elif "iterations" in told:
-            share = told["exploitability_chips"] / state["pot_chips"]
-            state["curve"].append([told["iterations"], round(share, 8)])
+    def _take(state: dict[str, Any], news: dict[str, Any]) -> None:
+        if "said" in news:
+            state["said"].append(news["said"])
+        elif "iterations" in news:
+            share = news["exploitability_chips"] / state["pot_chips"]
+            state["curve"].append([news["iterations"], round(share, 8)])
         else:
-            state.update(told)
+            state.update(news)
 
 
 def _asked(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -95,7 +95,7 @@ class Playing:
         """Deal the hand after number `hand`, which is over; said twice, or while it is played, it changes nothing."""
         with self._lock():
             over = hand == self._number and self._result is not None
-            return self._deal(self._newest + 1) if over else self._told()
+            return self._deal(self._newest + 1) if over else self._document()
 
     def again(self, hand: int) -> dict[str, Any]:
         """Deal an earlier hand once more, which does not count; `ValueError` for none, or while one is played."""
@@ -117,7 +117,7 @@ class Playing:
                 self._bot.see(action)
                 self._done(before, action)
                 self._go_on()
-            return self._told()
+            return self._document()
 
     def state(self) -> dict[str, Any]:
         """The hand as the person may see it.
@@ -131,7 +131,7 @@ class Playing:
         showdown; of the session `played` hands and `won_chips`.
         """
         with self._lock():
-            return self._told()
+            return self._document()
 
     # --- the table ---
 
@@ -154,7 +154,7 @@ class Playing:
             self._done(before, action)
         self._opened = len(opening)
         self._go_on()
-        return self._told()
+        return self._document()
 
     def _lay(self) -> None:
         """Show both the board of the street."""
@@ -203,7 +203,7 @@ class Playing:
 
     # --- how it is told ---
 
-    def _told(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         if self._cards is None:
             return {"hand": None}
         person, state = self._person, self._person.state

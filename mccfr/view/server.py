@@ -137,7 +137,7 @@ class _Handler(BoundedHandler):
             if self.path.partition("?")[0].startswith(("/api/spots", "/api/review")):
                 found = does(shelf, of, **given)
             else:
-                found = does(shelf.shown(of), **given) | (shelf.told(of) if does is _game else {})
+                found = does(shelf.shown(of), **given) | (shelf.about(of) if does is _game else {})
         except BusyError as error:
             self.say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except ValueError as error:
@@ -206,9 +206,9 @@ _GET: Mapping[str, _Asked] = {
     "/api/game": (_game, {}),
     "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
     "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
-    "/api/values": (lambda shown, **at: shown.worth.values(**{"line": "", **at}), {**_AT, "boards": int}),
+    "/api/values": (lambda shown, **at: shown.values.values(**{"line": "", **at}), {**_AT, "boards": int}),
     "/api/cost": (
-        lambda shown, **at: shown.worth.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
+        lambda shown, **at: shown.values.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
         {**_AT, "hand": str, "action": str, "boards": int},
     ),
     "/api/solve": (lambda shown: shown.solving.state(), {}),

@@ -17,8 +17,8 @@ from mccfr.view.playing import Playing
 from mccfr.view.reviews import Reviews
 from mccfr.view.solving import MOST_SOLVES, Solving
 from mccfr.view.spots import Spots
+from mccfr.view.values import ShownValues
 from mccfr.view.words import details
-from mccfr.view.worth import Worth
 from storage.checkpoint import list_checkpoints
 
 FIRST_TYPED = 1_000
@@ -31,7 +31,7 @@ class Shown:
 
     def __init__(self, spots: Spots, places: threading.Semaphore) -> None:
         self.spots = spots
-        self.worth, self.solving, self.playing = Worth(spots), Solving(spots, places), Playing(spots)
+        self.values, self.solving, self.playing = ShownValues(spots), Solving(spots, places), Playing(spots)
 
 
 class Shelf:
@@ -78,7 +78,7 @@ class Shelf:
             self._typed.append((run, asked))
             return FIRST_TYPED + len(self._typed) - 1
 
-    def told(self, number: int) -> dict[str, Any]:
+    def about(self, number: int) -> dict[str, Any]:
         """What a page learns beside the game: `strategies` to compare, `of`, and of a typed spot how it was `asked`."""
         if number < FIRST_TYPED:
             return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}

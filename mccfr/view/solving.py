@@ -17,7 +17,7 @@ from mccfr.play.resolving import METHODS, Effort, Resolver
 from mccfr.play.resolving.table import LIMITED, settings_of
 from mccfr.play.seat import Seat
 from mccfr.view.spots import SpotDecision, Spots
-from mccfr.view.worth import told_rows
+from mccfr.view.values import json_rows
 
 MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
@@ -51,7 +51,7 @@ class _Job:
     seconds: float | None = None
     stopped: bool = False
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """The job as it stands."""
         seconds = time.perf_counter() - self.began if self.seconds is None else self.seconds
         return {
@@ -109,7 +109,7 @@ class Solving:
             if not self._working:
                 self._working = True
                 threading.Thread(target=self._work, daemon=True).start()
-        return job.told()
+        return job.document()
 
     def _work(self) -> None:
         """Solve what waits, one job after the other, until nothing does."""
@@ -126,13 +126,13 @@ class Solving:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
 
         Of the result: what every hand plays, as a spot tells it, `iterations` done, `gap_chips`, `values` [h][A], what
-        its actions win from here on if both go on by the solution, as of `Worth`: both null until they are known, which
-        of a flop is at the end; the gap of a flop that is solved alone is never.
+        its actions win from here on if both go on by the solution, as of `ShownValues`: both null until they are known,
+        which of a flop is at the end; the gap of a flop that is solved alone is never.
         Raises `ValueError` where nothing was begun.
         """
         if self._job is None:
             raise ValueError("no spot has been solved again yet")
-        return self._job.told()
+        return self._job.document()
 
     def stop(self) -> dict[str, Any]:
         """End the newest job; answers and raises as `state`."""
@@ -171,6 +171,6 @@ class Solving:
         if street == "flop" and iterations < job.iterations:
             return
         each = found.values() if at.reach[1 - at.state.player].any() else None
-        values = None if each is None else told_rows(each[:, at.live].T + at.state.put_in[at.state.player])
+        values = None if each is None else json_rows(each[:, at.live].T + at.state.put_in[at.state.player])
         gap = None if settings.limited else round(found.gap_chips, 4)
         job.result = told | {"gap_chips": gap, "values": values}

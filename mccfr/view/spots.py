@@ -170,7 +170,7 @@ class Spots:
             "behind_chips": None if self._stack is None else [self._stack - chips for chips in state.put_in],
             "path": [self.step(state, action, line) for line, state, action in found.acted],
             "readings": self._readings(found),
-            "actions": [self._told(found, action) for action in actions],
+            "actions": [self._labelled(found, action) for action in actions],
         }
         if found.boards is None:
             lacking = self._ranges.lacking(state.street, board)
@@ -218,7 +218,7 @@ class Spots:
         """
         found = self._ranges.follow(line, board)
         told = [Action(action, self._to_chips(found.state, action)) for action in actions]
-        return {"actions": [self._told(found, one) for one in told], **self._played(found, played)}
+        return {"actions": [self._labelled(found, one) for one in told], **self._played(found, played)}
 
     def offered(self, line: str) -> list[str]:
         """The actions of a spot, as they are written; raises as `spot`."""
@@ -318,7 +318,7 @@ class Spots:
 
     # --- how it is told ---
 
-    def _told(self, found: Followed, action: Action) -> dict[str, Any]:
+    def _labelled(self, found: Followed, action: Action) -> dict[str, Any]:
         state: Any = found.state
         after = self._betting.apply(state, action.action)
         ends = isinstance(after, int)
@@ -339,7 +339,7 @@ class Spots:
         if self._single(found) is not None:
             return []
         tree = self._game.tree
-        told: list[dict[str, Any]] = [
+        readings: list[dict[str, Any]] = [
             {
                 "line": None if node == NOWHERE else line_text(tree, node),
                 "after_call": None if closed == NOWHERE else line_text(tree, closed),
@@ -347,7 +347,7 @@ class Spots:
             }
             for (node, closed), place in found.places.items()
         ]
-        return sorted(told, key=lambda one: -one["probability"])
+        return sorted(readings, key=lambda one: -one["probability"])
 
     def _hands(self, found: Followed, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""

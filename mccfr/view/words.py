@@ -27,9 +27,9 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
     """
     if action == "f":
         return "Fold"
-    owed = state.to_call - state.put_in[state.player]
+    to_call = state.to_call - state.put_in[state.player]
     if action == "c":
-        return f"Call {money.text(owed)}" if state.facing else "Check"
+        return f"Call {money.text(to_call)}" if state.facing else "Check"
     if rules is None or not isinstance(state, BettingState):
         more = money.text(to_chips - state.to_call)
         return f"Raise by {more}" if state.facing else f"Bet {more}"

@@ -21,6 +21,7 @@ from mccfr.cards.deals import card_masks
 from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.local_best_response.kernels import draw_boards, fill_run_outs, meet_all
+from mccfr.play.run_outs import RunOuts
 from mccfr.policy.deck import holds_card
 from mccfr.rng import EVALUATION, new_stream, uniform
 
@@ -192,6 +193,12 @@ class DeckTable:
         boards = np.zeros((LOOKED_BOARDS, self.known[-1]), np.int8)
         draw_boards(new_stream(0, 0, EVALUATION), _DECK.copy(), 0, boards)
         return self.strengths(boards)
+
+    @cached_property
+    def looked_run_outs(self) -> RunOuts:
+        """The same boards, for all hands at once."""
+        last = self.known[-1]
+        return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
 
     def looked(self, hand: int) -> Floats:
         """[1326] `ResponderDeal.equity` of a hand before any card lies, on `LOOKED_BOARDS` boards."""

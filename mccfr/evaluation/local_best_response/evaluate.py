@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.cards import COMBO_COUNT
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
-from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.resolving import Rivals, WholeRange
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, check_setting, streets_that_look
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.in_tree import InTree
@@ -24,10 +25,15 @@ from mccfr.rng import EVALUATION, new_stream, uniform
 DEFAULT_HANDS = 10_000
 LEAST_HANDS = 100
 """Fewer have no interval that holds: few hands lose or win whole stacks."""
+LEAST_BOARDS, DEFAULT_BOARDS = 20, 100
+"""The same where hands are solved again, and all are played on each board."""
 MOST_ENUMERATED = 3_000
 """Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
-_POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
+POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
 
+STEP = 1 / 2
+"""Of the first pot: a line of the betting is drawn as a street begins, where hands are solved again, for so much that
+is at stake."""
 FOLLOWED = 2 / 3
 """Of the first pot: with more at stake, every action of the policy is followed, and not one of several."""
 
@@ -69,19 +75,21 @@ def local_best_response(
 
     setting   which actions the responder may take, one of SETTINGS
     hands     deals that are drawn, each played from both seats, at least LEAST_HANDS.  None: every deal where the game
-              is small, else as many as `effort` has time for, or DEFAULT_HANDS
+              is small, else as many as `effort` has time for, or DEFAULT_HANDS; with `resolve` boards, LEAST_BOARDS and
+              DEFAULT_BOARDS
     progress  called after each deal with the deals played and their number
     betting   that he plays; None: real bets in whole hold'em, and those of the tree where cards are listed, so that
               there the figure is one of the game that exact exploitability is of
     resolve   how the policy solves its hands again, whole no-limit hold'em only; it is played as it is as well, so that
-              both are compared on the same deals, each of them a board with several of the responder's hands
+              both are compared on the same deals, each of them a board with all hands
 
     Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
     `play_units`.
     """
     check_setting(setting)
-    if hands is not None and hands < LEAST_HANDS:
-        raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
+    least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
+    if hands is not None and hands < least:
+        raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
     lines = ResponderBetting(betting or _betting(side), setting)
     rows = PolicyRows(side)
     deals = listed_deals(side)
@@ -95,16 +103,16 @@ def local_best_response(
         units = (_DeckUnits if side.game.cards.boards is None else _ListedUnits)(side, lines, rows, seed)
     else:
         units = _ResolvedUnits(side, lines, rows, seed, resolve)
-        what |= {"resolve": repr(resolve), "hands": units.hands, "stream": _POLICY_DRAWS}
-    count = DEFAULT_HANDS if hands is None else hands
+        what |= {"resolve": repr(resolve), "step": STEP, "stream": POLICY_DRAWS}
+    count = count if hands is None else hands
     if effort.seconds is not None:
-        count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
+        count = units_in(units, effort.seconds, effort.workers, least=least, most=hands)
     found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
-    luck = found[:, 2:4]
-    chips = without_luck(found[:, :2], luck)
-    gain = None
-    if resolve is not None:
-        gain = ratio95((without_luck(found[:, 4:], luck) - chips).mean(axis=1), np.ones(count))
+    chips, beside, gain = found[:, :2], found[:, 2:], None
+    if resolve is None:
+        chips = without_luck(chips, beside)
+    else:
+        gain = ratio95((beside - chips).mean(axis=1), np.ones(count))
     mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
     by_seat = chips.mean(axis=0)
     return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed, gain)
@@ -189,39 +197,26 @@ class _DeckUnits(Units):
 class _ResolvedUnits(_DeckUnits):
     """Boards of the whole deck against a policy that solves its hands again, and against the same as it is.
 
-    Chips won in each seat of the first, luck, and chips won of the second: means over `hands` of the responder's hands
-    in each seat.  They cost little beside the first of them, since what is solved depends on the board and the betting
-    alone; and as they take the same draws of the policy's actions, most of them meet the same betting.  These draws
-    have a stream of their own: run-outs are drawn from the board's meanwhile, and must know nothing of them.
+    Chips won in each seat of the first, and of the second: the mean over all the responder's hands.  Lines of both are
+    drawn by the same numbers.
     """
 
-    fields = 6
-    hands = 24
-
     def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
-        self._resolver, self._seed = Resolver(Seat(side), settings), seed
         super().__init__(side, lines, rows, seed)
+        self._resolver, self._seed = Resolver(Seat(side), settings), seed
+        self._step = STEP * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
-        board, dealt, state = self._table.unit(unit)
-        free = np.flatnonzero(~board.hits(0, self._table.known[-1]))
-        draws = new_stream(self._seed, _POLICY_DRAWS, EVALUATION, unit)
-        found = np.zeros((self.hands, 3, 2))
-        more = [free[(drawn(state, self.hands - 1) * len(free)).astype(int)].tolist() for _ in range(2)]
+        board, _, _ = self._table.unit(unit)
+        streets = [Rivals(board, street, unit) for street in range(len(self._table.known))]
+        found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
         for seat in range(2):
-            for number, hand in enumerate([dealt[seat], *more[seat]]):
-                begun = DeckHand(board, hand)
-                responders = [
-                    ResolvedResponder(self._lines, self._rows, seat, self._drawing(draws), self._resolver, board.cards),
-                    Responder(self._lines, self._rows, seat, self._drawing(draws)),
-                ]
-                won = [responder.play(begun, begun.prior()) for responder in responders]
-                found[number, :, seat] = won[0], board.luck(hand), won[1]
-        return found.mean(axis=0).ravel()
-
-    def _drawing(self, draws: npt.NDArray[np.uint64]) -> Choose:
-        return partial(drawn_actions, draws.copy(), self._large)
+            for number, resolver in enumerate((self._resolver, None)):
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit)
+                responder = WholeRange(self._lines, self._rows, seat, resolver, draws, self._step)
+                found[number, seat] = responder.play_all(streets, own)
+        return found.ravel()
 
 
 class _ListedUnits(Units):

@@ -1,90 +1,247 @@
 """Local best response to a policy that solves its hands again from a street on (`mccfr.play.resolving`).
 
-Until then the responder is the usual one.  When the street begins, all the places where the policy may be in its tree
-become one: what it plays from there on depends on what both players have seen, and on its hand.
+Until then the policy is where its tree has it.  When the street begins, all the places where it may be become one: what
+it plays from there on depends on what both players have seen, and on its hand.
+
+Solving is what costs, and what is solved depends on board and betting alone.  So on each board the responder plays all
+of his hands at once, each as it would alone, and only lines of the betting are drawn, as a street begins.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from math import comb
+from typing import Any, NamedTuple
 
-from mccfr.evaluation.local_best_response.dealt import Floats, ResponderDeal
-from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Ranges, Responder
-from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
-from mccfr.play.resolving.table import PublicState, Resolver
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from mccfr.cards.dealt import DealtCards
+from mccfr.evaluation.local_best_response.dealt import RUN_OUTS, DeckBoard, Floats
+from mccfr.evaluation.local_best_response.hand import SAME, PolicyRows, Ranges, Responder, all_of_them
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.games.reading import OVER
+from mccfr.play.resolving.table import Acted, PublicState, Resolver
+from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.rng import uniform
+
+ENUMERATED = 2_000
+"""Run-outs that all are looked at of."""
 
 
-class ResolvedResponder(Responder):
-    """Local best response in one seat, on a board that the deal knows already."""
+class Rivals:
+    """All hands of both players on a unit's board as far as a street has it."""
+
+    def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
+        """`seed` of the boards that settle an all-in before the flop."""
+        self._board, self.street, self._seed = board, street, seed
+        self._cards: DealtCards = board.table.cards
+        self.known = tuple(board.cards[: board.table.known[street]])
+        self.live = ~board.hits(0, len(self.known)).astype(bool)
+        left = CARD_COUNT - len(self.known)
+        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # of a pair of hands among all that the board leaves
+
+    def buckets(self) -> npt.NDArray[np.int32]:
+        """[1326] the policy's bucket of each hand."""
+        return self._board.buckets(self.street)
+
+    def met(self, weight: Floats) -> Floats:
+        """[1326] weight [1326] of the policy's hands beside each of the responder's."""
+        return np.maximum(self._cards.disjoint_weight(weight), 0)
+
+    def _run_outs(self, most: int, seed: int) -> RunOuts:
+        return run_outs(self._cards, self.street, self.known, (), most, np.random.default_rng(seed))
+
+    @cached_property
+    def _looked(self) -> RunOuts:
+        return self._run_outs(ENUMERATED, 0) if self.known else self._board.table.looked_run_outs
+
+    @cached_property
+    def _settling(self) -> RunOuts:
+        return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
+
+    def won(self, weight: Floats) -> Floats:
+        """[1326] weight [1326] that each of the responder's hands beats less what beats it, by which he decides."""
+        return win_minus_lose(self._cards, self._looked, weight)
+
+    def settled(self, weight: Floats) -> Floats:
+        """[1326] the same, by which hands are paid: right in expectation over what is drawn for it."""
+        return win_minus_lose(self._cards, self._settling, weight)
+
+
+class _Line(NamedTuple):
+    """A line of the betting that has come to the next street: who may hold what, and how much it counts for."""
+
+    stake: float
+    state: Any
+    acted: Sequence[Acted]
+    ranges: Callable[[], Ranges]
+    own: Any
+    factor: float
+
+
+class WholeRange(Responder):
+    """Local best response in one seat, with all hands at once; `own` [1326] are 0 for those that are not there."""
 
     def __init__(
-        self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose, resolver: Resolver, cards: list[int]
+        self,
+        lines: ResponderBetting,
+        rows: PolicyRows,
+        seat: int,
+        resolver: Resolver | None,
+        draws: npt.NDArray[np.uint64] | None,
+        step: float,
     ) -> None:
-        """`cards` of the whole board in order of dealing; others as `Responder`."""
-        super().__init__(lines, rows, seat, choose)
-        self._resolver, self._cards = resolver, cards
-        dealt = resolver.seat.policy.game.cards
-        self._known = [dealt.cards_on(street) for street in range(dealt.streets)]
-        self._acted: list[tuple[Any, str, tuple[int, ...]]] = []
+        """`draws` of the generator, and the chips that a line stands for which is drawn; None: all are followed.
 
-    def _board(self, street: int) -> tuple[int, ...]:
-        return tuple(self._cards[: self._known[street]])
+        `resolver` is None for a policy that is played as it is; others as `Responder`.
+        """
+        super().__init__(lines, rows, seat, all_of_them)
+        self._resolver, self._draws, self._step = resolver, draws, step
+        self._lines_on: list[_Line] = []
+        self._acted: list[Acted] = []
+        self._known: list[tuple[int, ...]] = []
 
-    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: ResponderDeal) -> float:
-        self._acted.append((state, action, self._board(state.street)))
-        value = super()._follow(state, action, ranges, dealt)
-        self._acted.pop()
+    @staticmethod
+    def weight(ranges: Any) -> Floats:
+        """[1326] weights of hands, wherever their player is."""
+        return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
+
+    def play_all(self, streets: Sequence[Rivals], own: Any) -> float:
+        """Chips a hand that the responder gets on a board, the mean over `own` of his hands."""
+        (state, readings), value = self._lines.betting.start(), 0.0
+        self._known = [here.known for here in streets]
+        begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
+        self._lines_on = [_Line(1.0, state, (), lambda: begun, own, 1.0)]
+        for here in streets:
+            lines, self._lines_on = self._lines_on, []
+            for number, factor in self._drawn([line.stake for line in lines], here.street):
+                line = lines[number]
+                self._acted = list(line.acted)
+                ranges = _left(line.ranges(), here)
+                if self._resolver is not None and here.street == self._resolver.street:
+                    solved = self._resolver.begin(1 - self._seat, self._acted, line.state, here.known)
+                    ranges = {solved: self.weight(ranges)}
+                value += self._from(line.state, ranges, _left(line.own, here), here, line.factor * factor)
         return value
 
-    def _value(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
-        if state.street >= self._resolver.street and not _public(ranges):
-            before = [acted for acted in self._acted if acted[0].street < self._resolver.street]
-            begun = self._resolver.begin(1 - self._seat, before, state, self._board(state.street))
-            ranges = {begun: sum(ranges.values())}  # type: ignore[dict-item]
-        return super()._value(state, ranges, dealt)
+    def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
+        """Which lines are followed, and by how much each then counts for more: with a chance of its stake over the
+        step, at distances of a step.
+        """
+        if self._draws is None or street == 0:
+            return all_of_them(stakes)
+        ends = np.cumsum([min(stake / self._step, 1.0) for stake in stakes])
+        marks = np.floor(np.array([0.0, *ends]) + float(uniform(self._draws)))
+        return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
-    def _after(self, here: PublicState, action: str) -> Any:
-        street = min(here.state.street + 1, len(self._known) - 1)
-        return here.after(action, self._board(street))
+    def _from(self, state: Any, ranges: Any, own: Any, here: Rivals, factor: float) -> float:
+        """Chips from a decision on that end on its street, times the share of pairs of hands and the factor."""
+        value = 0.0
+        for action, mine, weight, following in self._branches(state, ranges, own, here):
+            beside = here.met(weight)
+            owned = self.weight(mine)
+            pairs = float(owned @ beside) * here.share
+            if pairs <= 0:
+                continue
+            after = self._lines.apply(state, action)
+            if after == OVER:
+                fixed, showdown = self._lines.settled(state, action)
+                value += factor * self._sign * fixed * pairs
+                if showdown:
+                    value += factor * showdown * float(owned @ here.settled(weight)) * here.share
+                continue
+            self._acted.append((state, action, here.known))
+            if after.street == state.street:
+                value += self._from(after, following(), mine, here, factor)
+            else:
+                stake = pairs * after.to_call * factor
+                self._lines_on.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
+            self._acted.pop()
+        return value
+
+    def _branches(
+        self, state: Any, ranges: Any, own: Any, here: Rivals
+    ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
+        """Of each action: whose hands of the responder and of the policy take it, and where the policy is then."""
+        whole = self.weight(ranges)
+        if state.player == self._seat:
+            taken = partial(self.taken_for, ranges, state)
+            chosen = self._chosen(state, ranges, own, here)
+            return [(action, mine, whole, partial(taken, action)) for action, mine in chosen]
+        if not public(ranges):
+            answers = self.answers(state, ranges, here)  # type: ignore[arg-type]
+            return [(action, own, self.weight(found), partial(dict, found)) for action, found in answers.items()]
+        ((place, weight),) = ranges.items()
+        shares = zip(place.actions, weight * place.played(), strict=True)
+        return [(action, own, share, partial(self._entered, place, action, share)) for action, share in shares]
+
+    def _entered(self, place: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
+        """Ranges after an action at a public state."""
+        return {place.after(action, self._known[min(place.state.street + 1, len(self._known) - 1)]): weight}
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """As `Responder.taken_for`: nothing is taken for anything else once hands are solved again."""
-        if not _public(ranges):
+        if not public(ranges):
             return super().taken_for(ranges, state, action)
-        return {self._after(here, action): weight for here, weight in _places(ranges)}
+        ((place, weight),) = ranges.items()
+        return self._entered(place, action, weight)  # type: ignore[arg-type]
 
-    def answers(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> dict[str, Ranges]:
-        """As `Responder.answers`."""
-        if not _public(ranges):
-            return super().answers(state, ranges, dealt)
-        found: dict[str, Ranges] = {}
-        for here, weight in _places(ranges):
-            for action, played in zip(here.actions, here.played(), strict=True):
-                share = weight * played
-                if share.any():
-                    found[action] = {self._after(here, action): share}
-        return found
+    def _chosen(self, state: Any, ranges: Any, own: Floats, here: Rivals) -> list[tuple[str, Floats]]:
+        """As `Responder.best_action`, of each hand: actions, and `own` of those hands that take it."""
+        legal = self._lines.actions(state)
+        if len(legal) == 1:
+            return [(str(legal[0]), own)]
+        whole = self.weight(ranges)
+        total, won = here.met(whole), here.won(whole)
+        best, chosen = np.full(len(own), -np.inf), np.zeros(len(own), np.int64)
+        known: dict[Any, tuple[Floats, Floats]] = {}
+        for number, action in enumerate(legal):
+            stake = 0.0
+            if action == "f":
+                value = self._sign * self._lines.folded(state) * total
+            elif action == "c":
+                fixed, stake = self._lines.checked_down(state)
+                value = self._sign * fixed * total + stake * won
+            else:
+                after = self._lines.apply(state, action)
+                folded, folded_won = self._folds(state, action, ranges, here, known)
+                fixed, stake = self._lines.checked_down(after)
+                value = self._sign * (self._lines.folded(after) * folded + fixed * (total - folded))
+                value += stake * (won - folded_won)
+            better = value > best + SAME * (1 + stake) * total
+            best, chosen = np.where(better, value, best), np.where(better, number, chosen)
+        return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
-    def _folding(
-        self,
-        state: Any,
-        action: str,
-        ranges: Ranges,
-        dealt: ResponderDeal,
-        known: dict[tuple[Place, int], tuple[float, float]],
-    ) -> tuple[float, float]:
-        if not _public(ranges):
-            return super()._folding(state, action, ranges, dealt, known)
-        folded = won = 0.0
-        for here, weight in _places(ranges):
-            answering = self._after(here, action)
+    def _folds(
+        self, state: Any, action: str, ranges: Any, here: Rivals, known: dict[Any, tuple[Floats, Floats]]
+    ) -> tuple[Floats, Floats]:
+        """[1326] weight of what folds to a bet beside each hand, and what that hand beats of it less what beats it."""
+        if public(ranges):
+            ((place, weight),) = ranges.items()
+            (answering,) = self._entered(place, action, weight)
             share = weight * answering.played()[answering.actions.index("f")]
-            folded, won = folded + float(share.sum()), won + float(share @ dealt.equity)
+            return here.met(share), here.won(share)
+        folded, won = np.zeros((2, len(here.live)))
+        for place, weight in ranges.items():
+            for (node, _), probability in self._lines.taken_for(place, state, action):
+                if (place, node) not in known:
+                    number = self._lines.fold_of(node)
+                    none = np.zeros(len(weight))
+                    share = none if number is None else self._rows.shared_out(node, here, weight)[number]  # type: ignore[arg-type]
+                    known[place, node] = here.met(share), here.won(share) if number is not None else none
+                folded = folded + probability * known[place, node][0]
+                won = won + probability * known[place, node][1]
         return folded, won
 
 
-def _public(ranges: Any) -> bool:
+def _left(ranges: Any, here: Rivals) -> Any:
+    """What a street's board leaves."""
+    if isinstance(ranges, dict):
+        return {place: weight * here.live for place, weight in ranges.items()}
+    return ranges * here.live
+
+
+def public(ranges: Any) -> bool:
     """Whether places are public states already."""
     return isinstance(next(iter(ranges)), PublicState)
-
-
-def _places(ranges: Any) -> list[tuple[PublicState, Floats]]:
-    return list(ranges.items())

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import OverDeals
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
-from mccfr.evaluation.methods.options import BOARDS, MethodOptions, SampledOptions
+from mccfr.evaluation.methods.options import BOARDS, RESOLVE, MethodOptions, SampledOptions
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -16,6 +16,7 @@ class HeadToHeadOptions(SampledOptions, frozen=True):
     """Options of head-to-head."""
 
     boards: Annotated[int, BOARDS] = 1000
+    resolve: Annotated[str | None, RESOLVE] = None
 
 
 class HeadToHeadLine(EvaluationLine):
@@ -26,6 +27,7 @@ class HeadToHeadLine(EvaluationLine):
     boards: Count
     exploitability_chips: None
     exploitability_mbb: None
+    resolve: str | None = None
     gain_chips: float | None = None
     gain_ci95_chips: tuple[float, float] | None = None
     gain_from_nodes: Count | None = None
@@ -46,15 +48,25 @@ class HeadToHeadMethod(OverDeals):
         """As `Method.find`."""
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.on_deals import head_to_head_on_deals, is_on_deals
+        from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
+        from mccfr.play.resolving.table import settings_of
 
         assert against is not None
-        meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
-        found = meet(side, against, options.boards, options.seed, partial(report_step, "board"), options.effort)
+        progress, again = partial(report_step, "board"), {}
+        if options.resolve is not None:
+            settings, again = settings_of(options.resolve), {"resolve": options.resolve}
+            found = resolved_head_to_head(
+                side, against, options.boards, options.seed, settings, progress, options.effort
+            )
+        else:
+            meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
+            found = meet(side, against, options.boards, options.seed, progress, options.effort)
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),
             "boards": found.boards,
             "units": found.boards,
+            **again,
         }
 
     def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
@@ -71,6 +83,8 @@ class HeadToHeadMethod(OverDeals):
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
             f"{high:+.4g}; {record['boards']:,} boards, {took})"
         )
+        if record.get("resolve") is not None:
+            return f"{text}, solving again from the {record['resolve']} on"
         if record.get("gain_chips") is None:
             return text
         low, high = record["gain_ci95_chips"]

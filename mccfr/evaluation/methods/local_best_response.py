@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 SETTING = Option("lbr: what the responder may do; 2 by default.", metavar="1|2|3|4|fcpa", key=True)
-HANDS = Option("lbr: deals, each played from both seats; 10000 by default.", least=0, key=True)
+HANDS = Option("lbr: deals, each played from both seats; 10000 by default, 100 with --resolve.", least=0, key=True)
 
 
 class LocalBestResponseOptions(SampledOptions, frozen=True):
@@ -75,7 +75,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
     def text(self, record: Record, took: str) -> str:
         """As `Method.text`."""
         again = record.get("resolve")
-        each = "deals from both seats" if again is None else "boards, from both seats with several hands each"
+        each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
         said = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
         return said + resolving_text(record)

@@ -43,7 +43,7 @@ FROM = Option(
 FLOPS = Option("exact, whole hold'em: flops that are drawn, for an estimate; without it all 1,755 kinds.", least=8)
 SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
 RESOLVE = Option(
-    "lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",
+    "lbr, sampled-br, head-to-head: the policy solves its hands again from a street on.",
     metavar="STREET[:METHOD[:ITERATIONS]]",
 )
 WORKERS = Option("Processes that share a sampled evaluation.", least=1, most=1024)

@@ -71,23 +71,23 @@ class DecisionCosts:
         if below.cards_to_come <= 1:
             cards = below.listed(board, reach) if below.cards_to_come else below.dealt(board, reach)
             _, action, weight = below.values(cards, (below.player,))
-            met = float(weight[below.player, hand])
-            if not met > _LEAST_MET * other.max(initial=0):
+            faced = float(weight[below.player, hand])
+            if not faced > _LEAST_MET * other.max(initial=0):
                 return None
-            worth = action[:, hand] / met
-            return ActionCosts(worth.max() - worth, None, len(cards.board_cards[-1]))
+            ev = action[:, hand] / faced
+            return ActionCosts(ev.max() - ev, None, len(cards.board_cards[-1]))
         found = self._on_flop(below, board, hand, reach) if board else self._before_flop(below, node, other, hand)
         return _crossed(*found)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
         """([n, A] chips times the weight that the hand meets, [n] that weight) of drawn boards."""
         held = self._dealing.hand_cards[hand].tolist()
-        won, met = [], []
+        won, weights = [], []
         for number in range(self._boards):
             _, action, weight = below.values(below.dealt(self._drawn(number, board, held), reach), (below.player,))
             won.append(action[:, hand])
-            met.append(weight[below.player, hand])
-        return np.array(won), np.array(met)
+            weights.append(weight[below.player, hand])
+        return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
         """The same of a hand's class before the flop; all classes of a line at once."""
@@ -97,32 +97,32 @@ class DecisionCosts:
         if key not in self._kept:
             reach = np.ones((2, len(other)))
             reach[1 - below.player] = other
-            won, met = [], []
+            won, weights = [], []
             for number in range(PREFLOP_TIMES * self._boards):
                 _, action, weight = below.values(below.dealt(self._drawn(number, (), []), reach), (below.player,))
                 won.append([np.bincount(self._class, row) for row in action])
-                met.append(np.bincount(self._class, weight[below.player]))
-            self._kept[key] = np.array(won), np.array(met)
+                weights.append(np.bincount(self._class, weight[below.player]))
+            self._kept[key] = np.array(won), np.array(weights)
             if len(self._kept) > _KEPT_LINES:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
-        every, met_by = self._kept[key]
-        return every[:, :, self._class[hand]], met_by[:, self._class[hand]]
+        every, weight = self._kept[key]
+        return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
         """Keep what is found before the flop after all that the policy may do, from one walk of every board."""
         below, hands = self._below(0), self._dealing.hand_count
-        reach, won, met = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+        reach, won, weights = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
         for number in range(PREFLOP_TIMES * self._boards):
             cards = below.dealt(self._drawn(number, (), []), np.ones((2, hands)))
             live = cards.reach[0] > 0
             for node, player, action in below.by_decision(cards):
                 weight = self._dealing.disjoint_weight(np.where(live, reach[node][1 - player], 0.0))
                 won[node].append([np.bincount(self._class, row) for row in action])
-                met[node].append(np.bincount(self._class, np.where(live, np.maximum(weight, 0), 0)))
+                weights[node].append(np.bincount(self._class, np.where(live, np.maximum(weight, 0), 0)))
         for node, found in won.items():
             other = reach[node][1 - int(self._source.game.tree.arrays.player[node])]
-            self._kept[node, other.tobytes()] = np.array(found), np.array(met[node])
+            self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _reaches(self) -> dict[int, Floats]:
         """[2, H] of each decision before the flop: weights of both players' hands there by the policy."""
@@ -142,12 +142,12 @@ class DecisionCosts:
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
 
 
-def _crossed(won: Floats, met: Floats) -> ActionCosts | None:
+def _crossed(won: Floats, weights: Floats) -> ActionCosts | None:
     """Costs out of boards [n, A] and weights [n]: each half of the boards against what is best on the other half."""
     half = np.arange(len(won)) % 2 == 0
-    if not (met[half].any() and met[~half].any()):
+    if not (weights[half].any() and weights[~half].any()):
         return None
     best = np.where(half, won[~half].sum(axis=0).argmax(), won[half].sum(axis=0).argmax())
     lost = won[np.arange(len(won)), best][:, None] - won
-    found = [ratio95(each, met) for each in lost.T]
+    found = [ratio95(each, weights) for each in lost.T]
     return ActionCosts(np.array([one for one, _ in found]), np.array([ends for _, ends in found]), len(won))

@@ -192,7 +192,7 @@ class Reviewer:
         row = trail.rows(state, board)[hand]
         real = self._betting.real_actions(trail.reading, state)
         known = line_text(tree, node) == line and action in labels
-        there = "" if known else self._told(node, labels, columns)
+        there = "" if known else self._taken_for(node, labels, columns)
         return Verdict(
             there,
             float(sum(share * row[column] for column, share in columns)),
@@ -207,7 +207,7 @@ class Reviewer:
         other = np.where(live, trail.reach[1 - state.player], 0.0)
         return other if other.any() else live.astype(np.float64)
 
-    def _told(self, node: int, labels: Sequence[str], columns: Sequence[tuple[int, float]]) -> str:
+    def _taken_for(self, node: int, labels: Sequence[str], columns: Sequence[tuple[int, float]]) -> str:
         """What a bet is taken for, for people."""
         found = [labels[column] + ("" if share > _CERTAIN else f" ({share:.0%})") for column, share in columns]
         return f"{' or '.join(found)} after {line_text(self._source.game.tree, node)!r}"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.real_rules import real_rules
-from mccfr.play.acpc import TableError, cards_text, followed, read_cards, shown, told_game, won_chips
+from mccfr.play.acpc import TableError, cards_text, followed, game_text, read_cards, shown, won_chips
 from mccfr.play.acpc_log import LoggedHand
 
 Lines = Iterable[tuple[int, str]]
@@ -77,8 +77,8 @@ def scale_to(game: HoldemGame, stakes: Stakes) -> float:
         abs(one - other) > _SAME * game.blinds[1]
         for one, other in zip((found.stack, found.blinds[0], found.ante), wanted, strict=True)
     ):
-        told = f"a hand of {told_game(found)}, counted in big blinds of {amount_text(game.blinds[1])}"
-        raise TableError(f"{told}, and the policy is for {told_game(game)}: take a policy for the hand's")
+        told = f"a hand of {game_text(found)}, counted in big blinds of {amount_text(game.blinds[1])}"
+        raise TableError(f"{told}, and the policy is for {game_text(game)}: take a policy for the hand's")
     return scale
 
 

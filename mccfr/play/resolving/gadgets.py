@@ -46,7 +46,7 @@ class Gadget(ABC):
     def range(self) -> Floats:
         """[H] weights of his hands in the subgame, as he plays now."""
 
-    def met(self, chance: float) -> Floats:
+    def opponent_range(self, chance: float) -> Floats:
         """[H] the range that our play learns against: with this chance he enters by mistake."""
         return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 

@@ -231,7 +231,7 @@ class _FullWidth(_Solver):
         values = cfr.traverse(1 - player, self._at_root(gadget.range()))
         gadget.update(values.astype(np.float64), step)
         self._fix()
-        cfr.traverse(player, self._at_root(gadget.met(0.5 / (cfr.iteration + 1))))
+        cfr.traverse(player, self._at_root(gadget.opponent_range(0.5 / (cfr.iteration + 1))))
         self._fix()
         cfr.iteration += 1
 

@@ -44,7 +44,7 @@ from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
 from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
-from mccfr.play.run_outs import met_weight, per_met
+from mccfr.play.run_outs import opponent_weight, per_weight
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
@@ -59,10 +59,11 @@ _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {
     "flop": Effort(iterations=100),
-    "turn": Effort(iterations=100),
-    "river": Effort(iterations=200),
+    "turn": Effort(iterations=40),
+    "river": Effort(iterations=100),
 }
-"""Of a spot of a street: some seconds of processor time on the flop and the turn, a fifth of a second on the river."""
+"""Of a spot of a street, gaps of some thousandths of the pot (docs/measured/resolving.md): some seconds of processor
+time on the flop, one on the turn, a twentieth of one on the river."""
 VALUE_BOARDS = 64
 """Full boards that the opponent's values on the flop are estimated on."""
 NESTED = "resolving"
@@ -308,8 +309,8 @@ class PublicState:
             return None
         other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
         action = self._spot.followed(self.position, other, tables).action
-        met = np.where(self.ranges[self.position] > 0, met_weight(self._spot.dealing, other), 0.0)
-        return per_met(action, met)
+        met = np.where(self.ranges[self.position] > 0, opponent_weight(self._spot.dealing, other), 0.0)
+        return per_weight(action, met)
 
     def responses(self) -> RootValues:
         """What the opponent's hands win from here by best responses to the solution in force, with its bets."""

@@ -129,16 +129,16 @@ class Watcher:
         """
         cards, tree = game.cards.listed(), game.tree
         found: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
-        todo: list[tuple[int, Any, SeenRange, int]] = [(0, state, self.ours, 0)]
-        while todo:
-            node, here, seen, board = todo.pop()
+        todo: list[tuple[int, Any, SeenRange, npt.NDArray[np.intp]]] = [(0, state, self.ours, np.zeros(1, np.intp))]
+        while todo:  # all boards of a street at once
+            node, here, seen, boards = todo.pop()
             street, children = here.street - state.street, tree.children(node)
             if here.player == self.position:
-                choices = seen.choices(here, tuple(cards.board_cards[street][board].tolist()))
+                choices = seen.choices(here, [tuple(board) for board in cards.board_cards[street][boards].tolist()])
                 labels = [tree.label[child] for child in children]
                 nearest = {action: nearest_action(labels, action) for action in choices}
                 rows = _rows(choices, nearest, len(children))
-                bucket, slot = cards.bucket[street][self.position, board], int(tree.arrays.slot[node])
+                bucket, slot = cards.bucket[street][self.position, boards].ravel(), int(tree.arrays.slot[node])
                 live = bucket != NO_BUCKET
                 found[2 * street + self.position][slot : slot + len(children), bucket[live]] = rows[:, live]
             for number, child in enumerate(children):
@@ -155,10 +155,11 @@ class Watcher:
                     later = copy(seen)
                     later.see(here, tree.label[child])
                 after: Any = self._seat.betting.apply(here, tree.label[child])
-                boards = [board]
-                if after.street != here.street:
-                    boards = np.flatnonzero(cards.board_parent[street + 1] == board).tolist()
-                todo += [(child, after, later, each) for each in boards]
+                lying = boards
+                if after.street != here.street:  # a street begins with one board: endgames are of two
+                    lying, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)
+                    later.reach = {place: np.tile(reach, len(lying)) for place, reach in later.reach.items()}
+                todo.append((child, after, later, lying))
         return found
 
 

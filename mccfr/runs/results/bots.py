@@ -11,7 +11,7 @@ from mccfr.evaluation.units import StoppedError, signals_held, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
-from mccfr.play.acpc import acpc_rules, told_game
+from mccfr.play.acpc import acpc_rules, game_text
 from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
@@ -95,7 +95,7 @@ def guest(
     else:
         betting = real_betting(spec.game)
         if game is not None and _stakes(game) != _stakes(own):
-            raise ValueError(f"{name} is for {told_game(own)}, and the table has {told_game(game)}")
+            raise ValueError(f"{name} is for {game_text(own)}, and the table has {game_text(game)}")
         game = own
     hashed = opened.contender.fingerprint() if declare else ""
 
@@ -223,7 +223,7 @@ def declared_bot(
         return
     said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, names)
     player.player.reseed(said.seed)
-    with said.told():
+    with said.ended():
         yield record
         if record["mean_mbb"] is None:
             raise ValueError("too few hands were played for what was declared")
@@ -243,7 +243,7 @@ def run_acpc_bot(
     diary = _Diary(player, log, "opponent")
     with diary.kept():
         session = AcpcSession(player.player, player.rules, diary.add)
-        play_acpc(session, host, port, patience=patience, silence=silence, told=say)
+        play_acpc(session, host, port, patience=patience, silence=silence, say=say)
     return diary.record()
 
 

@@ -84,7 +84,7 @@ class Declaration:
         `ValueError` where the figure is none of what came.
         """
         if self._figure not in figures:
-            with self.told():
+            with self.ended():
                 raise ValueError(f"there is no figure {self._figure} of what was declared: expect another")
         mean, ends = figures[self._figure]
         low, high = ends or (mean, mean)
@@ -95,7 +95,7 @@ class Declaration:
         return {"declared": {"digest": self.digest, "expect": self.expect, "held": held}}
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def ended(self) -> Iterator[None]:
         """While it is played: an end without a verdict is written as well."""
         try:
             yield

@@ -97,7 +97,7 @@ def evaluate_found(
         reporter.message(f"declared {said.digest}")
         options["seed"] = said.seed
     reporter.phase(EVALUATING)
-    with naming_steps(reporter), nullcontext() if said is None else said.told():
+    with naming_steps(reporter), nullcontext() if said is None else said.ended():
         record = measure(method, side, other, name, **options) | found.counts
     if said is not None:
         record |= said.judged(_figures(record, found.game.big_blind_chips))

@@ -53,9 +53,9 @@ def play_match(
         what = {"command": "match", "names": list(names), "players": players, "hands": hands}
         declaration = Declaration(declare, what, ("chips", "allin", "aivat"))
         phases.message(f"declared {declaration.digest}")
-        with declaration.told():
+        with declaration.ended():
             record = play_opened(found, hands, declaration.seed, effort=effort, log=log, reporter=phases)
-        return record | declaration.judged({key or "chips": _told(record, key) for key in ("", "allin", "aivat")})
+        return record | declaration.judged({key or "chips": _interval(record, key) for key in ("", "allin", "aivat")})
 
 
 def play_opened(
@@ -91,7 +91,7 @@ def play_opened(
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
-def _told(record: Mapping[str, Any], title: str) -> tuple[float, tuple[float, float]]:
+def _interval(record: Mapping[str, Any], title: str) -> tuple[float, tuple[float, float]]:
     """A figure of a record, in thousandths of a big blind, or in chips where there is none."""
     key = f"{title}_" if title else ""
     unit = "chips" if record[f"{key}mean_mbb"] is None else "mbb"

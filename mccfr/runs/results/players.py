@@ -94,10 +94,10 @@ def open_player(
 def table_names(names: Sequence[str]) -> tuple[str, str]:
     """What two players are called in files of hands: the ends of their paths, told apart."""
     one, other = (Path(name).name.replace(":", ".") for name in names)
-    return told_apart(one, other)
+    return distinct_names(one, other)
 
 
-def told_apart(one: str, other: str) -> tuple[str, str]:
+def distinct_names(one: str, other: str) -> tuple[str, str]:
     """Two names, numbered where they are one."""
     return (one, other) if one != other else (f"{one}-1", f"{other}-2")
 

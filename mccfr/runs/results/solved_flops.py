@@ -12,7 +12,7 @@ from mccfr.config.file import config_from, load_config, to_document
 from mccfr.config.games import HoldemSubgame
 from mccfr.config.spot import spot_document
 from mccfr.config.tables import Config
-from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, met_pairs
+from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, pair_weights
 from mccfr.evaluation.units import Effort, Units, play_units
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
@@ -70,7 +70,7 @@ class SolvedFlops(Units):
                 break
         dealing = game.cards.at_table()
         reach, place = dealing.reach.astype(np.float64), (0, 0, 0, dealing.read_board(0, ""))
-        values = np.stack([reach * value, met_pairs(dealing, reach)])
+        values = np.stack([reach * value, pair_weights(dealing, reach)])
         return np.append(class_sums(Profile(game, strategy), dealing, place, reach, values).ravel(), reached)
 
 

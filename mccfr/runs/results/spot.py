@@ -9,7 +9,7 @@ import numpy.typing as npt
 from abstraction.ranges import class_names, class_of
 from mccfr.cards.dealt import DealtCards
 from mccfr.games.game import Game
-from mccfr.play.run_outs import all_run_outs, equity, met_weight, per_met
+from mccfr.play.run_outs import all_run_outs, equity, opponent_weight, per_weight
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
@@ -35,11 +35,11 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     nodes = [node for node in (0, after) if game.tree.arrays.kind[node] == DECISION]
     value, action, gains = hand_values(game, found.strategy, threads, nodes)
     reach = dealing.reach.astype(np.float64)
-    met = np.stack([_met(dealing, reach, player) for player in range(2)])
+    opponents = np.stack([_opponents(dealing, reach, player) for player in range(2)])
     every = all_run_outs(dealing, 0, dealing.read_board(0, ""))
-    shown = np.stack([equity(dealing, every, reach[1 - player], met[player]) for player in range(2)])
-    ev = per_met(value, met) + half
-    weight, played = reach * met, _played(profile, dealing, 0, 0)
+    shown = np.stack([equity(dealing, every, reach[1 - player], opponents[player]) for player in range(2)])
+    ev = per_weight(value, opponents) + half
+    weight, played = reach * opponents, _played(profile, dealing, 0, 0)
     shares = [_mean(weight[player], shown[player]) for player in range(2)]
     worth = [_mean(weight[player], ev[player]) for player in range(2)]
     answer: dict[str, Any] = {
@@ -53,7 +53,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(sum(gains) / 2 / game.pot_chips, _DIGITS + 2),
         "iterations": found.counts["iterations"],
-        "actions": _actions(game, 0, weight[0], played, per_met(action[0], met[0]) + half),
+        "actions": _actions(game, 0, weight[0], played, per_weight(action[0], opponents[0]) + half),
         "ip_actions": [],
         "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], shown[0], ev[0], played)},
     }
@@ -61,8 +61,8 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     if after in nodes:
         answered = _played(profile, dealing, after, 1)
         left = np.stack([reach[0] * played[_labels(game, 0).index("c")], reach[1]])
-        checked = _met(dealing, left, 1)
-        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, per_met(action[1], checked) + half)
+        checked = _opponents(dealing, left, 1)
+        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, per_weight(action[1], checked) + half)
     answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], shown[1], ev[1], answered)
     return answer
 
@@ -79,9 +79,9 @@ def _labels(game: Game, node: int) -> list[str]:
     return [game.tree.label[child] for child in game.tree.children(node)]
 
 
-def _met(dealing: DealtCards, reach: Floats, player: int) -> Floats:
+def _opponents(dealing: DealtCards, reach: Floats, player: int) -> Floats:
     """[H] weight of the other's hands that each hand of a player's range meets."""
-    return np.where(reach[player] > 0, met_weight(dealing, reach[1 - player]), 0.0)
+    return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 
 
 def _mean(weight: Floats, values: Floats) -> float | None:

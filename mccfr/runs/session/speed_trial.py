@@ -77,7 +77,7 @@ def _sampled_play(config: Config, game: Game, speed: float | None, seconds: floa
     nodes, plain = config.run.nodes, _unpruned(config)
     seconds *= 1 if plain is None else _PRUNING_TIMES
     shown = (speed or 1e7) * seconds  # nodes of the training, about
-    share = 0.0 if nodes is None else min(1.0, shown / nodes)
+    share = min(1.0, shown / nodes) if nodes else 0.0  # no limit, or nothing to do
     few = _with_buckets(game, np.maximum(np.minimum(game.buckets, _FEWEST_BUCKETS), share * game.buckets))
     smaller = few.infosets.sum() / game.infosets.astype(float).sum()
     most = None if nodes is None else max(1, round(nodes * smaller))

@@ -196,7 +196,7 @@ def find_abstraction(config: Config, base: Path, reporter: Reporter) -> None:
         return
     path = base / wanted.path
     if wanted.recipe is not None:
-        from mccfr.evaluation.hand_worth import builder
+        from mccfr.evaluation.value_features import builder
 
         with naming_stages(reporter) as progress:
             builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()

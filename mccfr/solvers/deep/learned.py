@@ -86,8 +86,8 @@ def play(
     if former_value(config, "fallback", "argmax") == "uniform":
         counts = actions[first : first + len(advantage), None]
         taken = np.arange(advantage.shape[1]) < counts
-        hopeless = ~((advantage > 0) & taken).any(axis=1)
-        sigma[first : first + len(advantage)][hopeless] = (taken / counts)[hopeless]
+        uniform = ~((advantage > 0) & taken).any(axis=1)
+        sigma[first : first + len(advantage)][uniform] = (taken / counts)[uniform]
 
 
 def descent(config: DeepCfrConfig, steps: int) -> Descent:

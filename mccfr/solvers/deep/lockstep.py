@@ -144,9 +144,9 @@ class Strategies:
             rows = np.flatnonzero(acting == player)
             if not len(rows):
                 continue
-            met = np.zeros((len(rows), hands.shape[2]), np.float32)
-            meet(hands, self._lines[player], self._tree.block, level, rows, met)
-            output = self._apart[player].rest(self._parameters[player], met).astype(np.float64)
+            joined = np.zeros((len(rows), hands.shape[2]), np.float32)
+            meet(hands, self._lines[player], self._tree.block, level, rows, joined)
+            output = self._apart[player].rest(self._parameters[player], joined).astype(np.float64)
             made, counts = np.zeros_like(output), self._tree.count[level.node[rows]].astype(np.int64)
             match_regrets(output, counts, 0, made)
             sigma[rows] = made

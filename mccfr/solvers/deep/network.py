@@ -243,11 +243,11 @@ class Apart:
         joined, (weight, bias) = self._part("bets", self._bets, parameters, wide), _weights(self._first, parameters)
         return joined @ weight[-joined.shape[1] :] + bias
 
-    def rest(self, parameters: Array, met: Array) -> Array:
+    def rest(self, parameters: Array, joined: Array) -> Array:
         """[n, A] the output, from the first layer's result: the sum [n, U] of both, cut below 0."""
-        found: dict[int, Array] = {self._place: met}
+        found: dict[int, Array] = {self._place: joined}
         for place in range(self._place + 1, len(self._layers)):
-            found[place] = _made(self._layers[place], parameters, met, found)
+            found[place] = _made(self._layers[place], parameters, joined, found)
         return found[len(self._layers) - 1]
 
     def _part(self, what: str, sources: tuple[int, ...], parameters: Array, values: Array) -> Array:

@@ -181,9 +181,9 @@ class Tabulation:
     def rows(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> Array:
         """[n·R, A] what a network says of cards [n, card columns] at all decisions of a block."""
         apart, lines = self._dealt.apart, self._dealt.view.lines[own.node]
-        met = np.empty((len(values) * len(own.node), apart.width), np.float32)
-        meet_all(apart.cards(parameters, values), apart.bets(parameters, lines), met)
-        return apart.rest(parameters, met)
+        joined = np.empty((len(values) * len(own.node), apart.width), np.float32)
+        meet_all(apart.cards(parameters, values), apart.bets(parameters, lines), joined)
+        return apart.rest(parameters, joined)
 
     def played(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """[n, R, A] what a network plays there, by regret matching."""

@@ -49,7 +49,7 @@ def _forward(tree, pruning, walk, step, traverser):
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
     last, since, payoff_sum = infosets.by_node.last, state.pruned_since, state.payoff_sum
-    met, serial = scratch.marks.met, scratch.marks.serial[0]
+    marked, serial = scratch.marks.visited, scratch.marks.serial[0]
     starts, tables, reach_sum = infosets.starts, state.tables, state.reach_sum
     reach[0, 0], reach[1, 0] = 1.0, 1.0
     height, visited, touched, rows = 0, 0, 1, 0
@@ -62,8 +62,8 @@ def _forward(tree, pruning, walk, step, traverser):
         visited += 1
         chance, player, cell = tree.kind[node] == CHANCE, tree.player[node], walk.cell[node]
         row = infosets.by_node.row[node]
-        if not chance and met[row] != serial:  # as `meet`, but what is above has been met on the way here
-            met[row], scratch.rows[rows], before = serial, row, infosets.above[row]
+        if not chance and marked[row] != serial:  # as `meet`, but what is above has been met on the way here
+            marked[row], scratch.rows[rows], before = serial, row, infosets.above[row]
             rows += 1
             arrived = (scratch.totals[player, SUM], scratch.totals[player, REACH])
             if before != NO_SLOT:

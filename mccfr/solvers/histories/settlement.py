@@ -86,12 +86,12 @@ class Pruned(NamedTuple):
 class Marks(NamedTuple):
     """Which of R rows have been met.
 
-    met      [R] int64  traversal in which a row was last met
+    visited  [R] int64  traversal in which a row was last met
     settled  [R] int64  settlement in which it was last met
     serial   [2] int64  number of this traversal, and of this settlement
     """
 
-    met: npt.NDArray[np.int64]
+    visited: npt.NDArray[np.int64]
     settled: npt.NDArray[np.int64]
     serial: npt.NDArray[np.int64]
 
@@ -163,9 +163,9 @@ def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
 def meet(step, pruning, sigma, row):
     """Bring a row, and what is above it, up to date: the strategy, and the sums up to this traversal."""
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
-    met, serial, length = scratch.marks.met, scratch.marks.serial[0], 0
-    while met[row] != serial:
-        met[row] = serial
+    visited, serial, length = scratch.marks.visited, scratch.marks.serial[0], 0
+    while visited[row] != serial:
+        visited[row] = serial
         scratch.path[length] = row
         length += 1
         if infosets.above[row] == NO_SLOT:
@@ -234,7 +234,7 @@ def _collect(tree, pruning, walk, step, cell):
         own, here = tree.player[node] == player, walk.cell[node]
         if kind[node] != CHANCE:
             row = rows_of[node]
-            if marks.met[row] != marks.serial[0]:
+            if marks.visited[row] != marks.serial[0]:
                 meet(step, pruning, walk.sigma, row)
             if own and marks.settled[row] != marks.serial[1]:
                 marks.settled[row] = marks.serial[1]

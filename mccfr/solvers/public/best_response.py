@@ -137,7 +137,7 @@ def values(
     return np.array([walk.values(player) for player in players]) / public.joint_weight
 
 
-def worth(
+def value_and_responses(
     game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int = 1
 ) -> tuple[float, tuple[float, float], float]:
     """As `values`: player 0's when he follows, both players' when they respond, and the rake taken when both follow.

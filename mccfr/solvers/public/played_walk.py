@@ -103,7 +103,7 @@ class PlayScratch(NamedTuple):
 
 def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
     """Scratch for boards of at most `hands` hands and a deck of `cards`."""
-    room = trees.members.copy()
+    room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members = len(room), int(room.sum())
     jobs = PAIRS * members + LANES
@@ -214,7 +214,8 @@ def _share(before, sigma, factor, count, out):
 @part_njit
 def _descend(trees, played, board, scratch, tree, base, way):
     """Carry both players' shares down a street tree, whose root is at row `base`, and add jobs at its terminals."""
-    first, street, range_of, shares = trees.first[tree], trees.street[tree], scratch.range_of, scratch.shares
+    first, range_of, shares = trees.first[tree], scratch.range_of, scratch.shares
+    street = np.int64(trees.rows.block[first]) // 2
     for player in range(2):
         span = (played.first[player, tree], played.stop[player, tree])
         buckets = board.bucket[street, player, : board.rows[street, player]]
@@ -233,7 +234,7 @@ def _descend(trees, played, board, scratch, tree, base, way):
                 range_of[player, base + c] = base + c if alive else NOWHERE
                 range_of[1 - player, base + c] = others if alive else NOWHERE
         elif kind != AT_EXIT and range_of[0, m] != NOWHERE:
-            _add_job(board, scratch, street, way, np.int64(kind != AT_SHOWDOWN), m, trees.chips[member])
+            _add_job(board, scratch, street, way, np.int64(kind != AT_SHOWDOWN), m, trees.chips[member, 0])
 
 
 @part_njit

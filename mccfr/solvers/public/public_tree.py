@@ -43,7 +43,7 @@ class PublicBoards(NamedTuple):
 class LockedRows(NamedTuple):
     """Rows that do not learn, as kernels take them.  C actions of them, K hands or buckets.
 
-    share    [C, K] float  as of `Locks`, a decision's from row `StreetTrees.lock` on; in the walk's dtype
+    share    [C, K] float  as of `Locks`, a decision's from row `MemberRows.lock` on; in the walk's dtype
     by_hand  bool          whether K is hands
     """
 
@@ -103,7 +103,7 @@ def public_tree(
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
     trees, cards = street_trees(game.tree), game.cards.listed()
     if game.rake is not None:
-        trees = trees._replace(rake=game.rake.of(2 * np.abs(trees.chips)))
+        trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
     trees, locks = _locked(trees, game.tree)
     weight = _board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
@@ -156,12 +156,12 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
     widest = max(table.shape[1] for _, table in tables.values())
     padded = [np.pad(table, ((0, 0), (0, widest - table.shape[1])), constant_values=-1) for _, table in tables.values()]
     shares = np.ascontiguousarray(np.concatenate(padded))  # for another order kernels would be compiled once more
-    return trees._replace(lock=lock), LockedRows(shares, tree.locks.by_hand)
+    return trees._replace(rows=trees.rows._replace(lock=lock)), LockedRows(shares, tree.locks.by_hand)
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
     """[K, 3] work below the first street, where a board has so many below it; see `PublicTree`."""
-    if len(trees.members) == 1:
+    if trees.most.shape[1] == 1:
         return np.zeros((0, 3), np.int64)
     kind, tasks = trees.kind[: trees.first[1]], []
     for member in np.flatnonzero(kind == AT_EXIT).tolist():

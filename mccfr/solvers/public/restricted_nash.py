@@ -86,7 +86,7 @@ class RestrictedNash:
         self._specs = table_specs(game, self._variant, _DTYPE)
         self.tables = {spec.name: np.zeros(spec.shape) for spec in self._specs}
         self._starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
-        self._frozen, self._met, self._regrets, self._sums = (
+        self._frozen, self._opponents, self._regrets, self._sums = (
             [np.zeros_like(table) for table in self._by_block("regret")] for _ in range(4)
         )
         self._public = public_tree(replace(game, cards=game.cards.listed()))
@@ -115,16 +115,16 @@ class RestrictedNash:
     def _meet(self, player: int) -> None:
         """Put what a player meets into its place: of the responder the mixture, of the other the responder."""
         if player == self._responder:
-            self.mixture.write(self._share, self._fixed, self._frozen, self._met)
+            self.mixture.write(self._share, self._fixed, self._frozen, self._opponents)
             return
-        for block in range(1 - player, len(self._met), 2):
-            self._met[block][:] = self._frozen[block]
+        for block in range(1 - player, len(self._opponents), 2):
+            self._opponents[block][:] = self._frozen[block]
 
     def _train(self, step: Step, player: int) -> None:
         """Collect a player's increments."""
         regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
-        met, public = street_tables(self._met, 1 - player), self._public
-        views = (Views(regrets, frozen, sums), Views(met, met, met))
+        opponents, public = street_tables(self._opponents, 1 - player), self._public
+        views = (Views(regrets, frozen, sums), Views(opponents, opponents, opponents))
         scope = Scope(player, player, *public.boards.root.tolist())
         self._root.by_hand.value[FOLLOW].fill(0)
         steps = step_rows([step], self.iteration + 1)

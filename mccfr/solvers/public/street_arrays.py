@@ -143,7 +143,7 @@ class StreetScratch(NamedTuple):
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
     """Room for walks of some of the streets, with so many values of each hand."""
     here = np.isin(np.arange(public.streets), streets)
-    members, cells = public.trees.members * here, public.trees.cells * here
+    members, cells = public.trees.most * here
     longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
     rows, width = max(1, int(members.sum())), -(-(longest + 1) // _VECTOR) * _VECTOR
     own, opponent = (LineRanges(np.zeros(rows, np.int32), aligned_zeros((rows, width), dtype)) for _ in range(2))

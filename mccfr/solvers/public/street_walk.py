@@ -163,7 +163,7 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average.
 
-    at  (place, row of his range, `StreetTrees.lock`)
+    at  (place, row of his range, `MemberRows.lock`)
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
@@ -231,7 +231,7 @@ def _rows(public, player, member, board, in_place):
     count = public.ranges.first[player, board + 1] - first
     if in_place and count > 0:
         column = np.int64(public.ranges.bucket[first])
-    return Rows(np.int64(public.trees.slot[member]), np.int64(public.trees.actions[member]), column, count)
+    return Rows(np.int64(public.trees.rows.slot[member]), np.int64(public.trees.actions[member]), column, count)
 
 
 @part_njit
@@ -259,8 +259,8 @@ def descend(public, traversal, step, here, scratch):
         child, own, opponent = top + trees.child[base + m], mine.row[top + m], theirs.row[top + m]
         rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, in_place)
         if trees.player[base + m] == player:
-            place = scratch.cell_first[street] + trees.cell[base + m]
-            reach, at = mine.reach[own], (place, own, trees.lock[base + m])
+            place = scratch.cell_first[street] + trees.rows.cell[base + m]
+            reach, at = mine.reach[own], (place, own, trees.rows.lock[base + m])
             if _plays(traversal, step, scratch.value.shape[0], street):
                 _own_strategy(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
@@ -273,7 +273,7 @@ def descend(public, traversal, step, here, scratch):
                     times_rows(mine.reach, scratch.sigma, reach, (own_ranges, place + a, np.int64(1), rows.count))
                     own_ranges += 1
         else:
-            at = (opponent_ranges, opponent, trees.lock[base + m])
+            at = (opponent_ranges, opponent, trees.rows.lock[base + m])
             _opponent_ranges(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
@@ -340,9 +340,9 @@ def _decision(public, traversal, step, here, member, scratch):
     base = trees.first[tree]
     child, actions = top + trees.child[base + member], trees.actions[base + member]
     count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
-    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.cell[base + member]
+    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.rows.cell[base + member]
     plays = _plays(traversal, step, scratch.value.shape[0], street)
-    if step is not None and own and _learns_at_once(public, traversal, step, trees.lock[base + member]):
+    if step is not None and own and _learns_at_once(public, traversal, step, trees.rows.lock[base + member]):
         rows = _rows(public, player, base + member, board, True)
         regret, at = traversal.views.regret[street], (top + member, child, place)
         mean_and_regrets(step, regret, rows, scratch.value[FOLLOW], scratch.sigma, at)
@@ -355,14 +355,14 @@ def _decision(public, traversal, step, here, member, scratch):
         elif step is None:
             _take_best(values, child, actions, count, value)
             rows = _rows(public, player, base + member, board, False)
-            if trees.lock[base + member] >= 0:
-                respond_locked(public, player, board, trees.lock[base + member], rows, values, child, value)
+            if trees.rows.lock[base + member] >= 0:
+                respond_locked(public, player, board, trees.rows.lock[base + member], rows, values, child, value)
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
-        if trees.lock[base + member] >= 0:
+        if trees.rows.lock[base + member] >= 0:
             gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
-            level(public, player, board, trees.lock[base + member], rows, gained, child, mean)
+            level(public, player, board, trees.rows.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
     if step is None and own:
         rows, reach = _rows(public, player, base + member, board, False), np.int64(scratch.own.row[top + member])
@@ -391,7 +391,7 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
                 count += 1
                 jobs.source[job], jobs.ending[0, job], jobs.ending[1, job] = here, NOWHERE, NOWHERE
                 lanes.job_of[here] = job
-            chips, rake = trees.chips[base + m], trees.rake[base + m]
+            chips, rake = trees.chips[base + m, 0], trees.chips[base + m, 1]
             jobs.ending[kind, job] = top + m
             if kind:
                 _stake(jobs, job, 1.0, chips, rake)
@@ -437,7 +437,7 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
         if trees.kind[base + m] == AT_SHOWDOWN:
             jobs.source[count] = scratch.opponent.row[top + m]
             jobs.ending[0, count], jobs.ending[1, count] = NOWHERE, top + m
-            _stake(jobs, count, weight, trees.chips[base + m], trees.rake[base + m])
+            _stake(jobs, count, weight, trees.chips[base + m, 0], trees.chips[base + m, 1])
             count += 1
     span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
     reach, value = scratch.opponent.reach, scratch.value[FOLLOW]

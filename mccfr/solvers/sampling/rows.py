@@ -217,7 +217,7 @@ def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
 
 
 def _action_values(context, builder, signature, arguments, mask):
-    """Values of a node's actions: endings first, then the children's from the worklist.  Arguments of `update_row`."""
+    """Values of a node's actions: terminals first, then children from the worklist.  Arguments of `update_row`."""
     value_, child_ = (builder.extract_value(arguments[4], i) for i in (0, 1))
     kinds = (types.int32, signature.args[0].dtype) * 2
     folds, fold, ends, call = (
@@ -271,27 +271,27 @@ def _update(context, builder, signature, arguments):
 
 
 @intrinsic
-def update_row(typing_context, regret, start, actions, strategy, values, endings, weight):
+def update_row(typing_context, regret, start, actions, strategy, values, terminals, weight):
     """Regret update of a traverser's node; returns the node's value.
 
     strategy   (sigma, place of the first action's probability)
     values     (values by place in the worklist, place of the value of the first action that goes on)
-    endings    (folds, fold value, ends, call value): the actions that end the hand come first
+    terminals    (folds, fold value, ends, call value): the actions that end the hand come first
 
     v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.solvers.regret.update`.
     """
-    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), endings, weight), _update
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, weight), _update
 
 
 @intrinsic
-def update_explored_row(typing_context, regret, start, actions, strategy, values, endings, floored):
+def update_explored_row(typing_context, regret, start, actions, strategy, values, terminals, floored):
     """As `update_row` where actions may have been pruned: their value is nan, and their regret stays.
 
     floored    (weight, floor): no regret that is updated is left below `floor`
 
     As `mccfr.solvers.regret.update_explored`.
     """
-    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), endings, floored), _update
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, floored), _update
 
 
 def _placed(pair):
@@ -301,9 +301,9 @@ def _placed(pair):
 
 @intrinsic
 def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
-    """regret[start : start+actions] += weight · ((worth at the sampled action, else 0) - here).
+    """regret[start : start+actions] += weight · ((value at the sampled action, else 0) - here).
 
-    values  (worth, here)
+    values  (value, here)
 
     As `mccfr.solvers.regret.update_sampled`.
     """
@@ -311,13 +311,13 @@ def update_sampled_row(typing_context, regret, start, actions, action, values, w
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, action_, values_, weight_ = arguments
         dtype, mask = regret.dtype, _lane_mask(builder, actions_)
-        worth, here = (
+        value, here = (
             _splat(builder, context.cast(builder, builder.extract_value(values_, i), values.types[i], dtype))
             for i in (0, 1)
         )
         zero = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), [0.0] * LANES)
         taken = builder.icmp_signed("==", _LANE_NUMBERS, _splat(builder, _int32(builder, action_)))
-        gains = builder.fsub(builder.select(taken, worth, zero), here)
+        gains = builder.fsub(builder.select(taken, value, zero), here)
         factor = _splat(builder, context.cast(builder, weight_, weight, dtype))
         place = _pointer(context, builder, regret, regret_, start_)
         _store(builder, builder.fadd(_load(builder, place, mask), builder.fmul(gains, factor)), place, mask, actions_)

@@ -145,7 +145,7 @@ def test_street_trees_have_their_rows_side_by_side(name):
     (first, stop, _slots), width = _row_spans(
         trees, [row_starts(game, block) for block in range(2 * game.tree.streets)]
     )
-    streets = [int(trees.block[first]) // 2 for first in trees.first[:-1]]
+    streets = trees.street.tolist()
     for block in range(2 * game.tree.streets):
         own = [
             range(int(first[block % 2, tree]), int(stop[block % 2, tree]))

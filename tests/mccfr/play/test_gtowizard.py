@@ -86,7 +86,7 @@ def test_hands_that_were_open_are_played_to_their_end():
     with served(double) as url:
         server = wizard_server(url)
         opened = [server.new_hand() for _ in range(4)]
-        assert len(server.open_hands()) == len([one for one in opened if one.told.won is None])
+        assert len(server.open_hands()) == len([one for one in opened if one.seen.won is None])
         assert finish_open(player("policy"), rules(), server) > 0 and double.open() == []
 
 

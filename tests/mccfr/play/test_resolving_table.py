@@ -9,16 +9,19 @@ Shows:
   test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
   test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved,
   test_rivers_that_are_drawn_stand_for_all_of_a_turn)
+* Local best response with all hands at once plays each as it would alone; lines that are drawn stand for all
+  (test_hands_that_are_played_at_once_play_as_each_alone, test_hands_that_a_board_hits_are_caught,
+  test_lines_that_are_drawn_stand_for_all)
 * Planted: an own range that is not updated, or the opponent's, a translation that is drawn again; a bet that is taken
   for a closing check tells of the hands of who makes it and who calls it
   (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught,
   test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check)
 """
 
+import math
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -30,10 +33,11 @@ from small_games import game_of
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config.games import Menu
 from mccfr.evaluation import resolved_best_response
-from mccfr.evaluation.local_best_response import evaluate
-from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn
-from mccfr.evaluation.local_best_response.hand import PolicyRows
-from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.evaluation.local_best_response import resolving
+from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable
+from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.settings import ResponderBetting, streets_that_look
 from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
@@ -47,6 +51,7 @@ from mccfr.play.resolving.solve import sampled_values
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Profile
+from mccfr.rng import EVALUATION, new_stream
 from mccfr.runs.results.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -274,11 +279,60 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     side = whole_side()
     game = side.game
     units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
-    units.hands = 1
     units._resolver = Unsolved(Seat(Profile(game, side.strategy)), Settings(menu=MENU))
-    for unit in range(2):
-        found = units.play(unit)
-        assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
+    found = units.play(0)
+    assert found[:2] == pytest.approx(found[2:], rel=1e-9, abs=1e-9)
+
+
+def all_at_once(module, setting, monkeypatch):
+    """What one hand wins, [seats], of those that are played at once, and what it wins alone; all-ins by the equity."""
+    monkeypatch.setattr(module.Rivals, "settled", module.Rivals.won)
+    monkeypatch.setattr(DeckHand, "settlement", DeckHand.equity)
+    side = small_side()
+    lines, rows = ResponderBetting(real_betting(side.game), setting), PolicyRows(side)
+    board, dealt, _ = DeckTable(side.game.cards.at_table(), 0, streets_that_look(setting)).unit(0)
+    streets = [module.Rivals(board, street, 0) for street in range(4)]
+    for here in streets:
+        here.share *= math.comb(52 - len(here.known), 2)  # of the hands beside one
+    found = []
+    for seat, hand in enumerate(dealt):
+        own, begun = np.zeros(1326), DeckHand(board, hand)
+        own[hand] = 1
+        together = module.WholeRange(lines, rows, seat, None, None, 1.0).play_all(streets, own)
+        found.append((together, Responder(lines, rows, seat, all_of_them).play(begun, begun.prior())))
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("setting", ["1", "4"])
+def test_hands_that_are_played_at_once_play_as_each_alone(setting, monkeypatch):
+    together, alone = all_at_once(resolving, setting, monkeypatch)
+    assert together == pytest.approx(alone, rel=1e-9)
+
+
+def test_hands_that_a_board_hits_are_caught(monkeypatch):
+    planted = mutant(resolving, ("place: weight * here.live for", "place: weight for"))
+    together, alone = all_at_once(planted, "1", monkeypatch)
+    assert np.abs(together / alone - 1).max() > 0.1
+
+
+def drawn_lines(module, stakes):
+    """[lines] how much each counts for, the mean over many boards; the most that were followed at once."""
+    found, most = np.zeros(len(stakes)), 0
+    for unit in range(2_000):
+        draws = new_stream(0, 0, EVALUATION, unit)
+        lines = module.WholeRange(SimpleNamespace(), None, 0, None, draws, 50.0)._drawn(stakes, 1)
+        most = max(most, len(lines))
+        for number, factor in lines:
+            found[number] += factor / 2_000
+    return found, most
+
+
+def test_lines_that_are_drawn_stand_for_all():
+    stakes = [120.0, 20.0, 3.0, 15.0, 60.0, 30.0]
+    found, most = drawn_lines(resolving, stakes)
+    assert found == pytest.approx(np.ones(6), rel=0.1) and most <= 4  # 2 + 68 / 50
+    unweighted = mutant(resolving, ("max(1.0, self._step / stakes[number])", "1.0"))
+    assert drawn_lines(unweighted, stakes)[0].min() < 0.1
 
 
 @cache
@@ -370,35 +424,6 @@ class Drawn(resolved_best_response.ResolvedBoards):
 def test_decisions_that_are_drawn_stand_for_all():
     found = np.mean([Drawn().gained(unit, []) for unit in range(2_000)], axis=0)
     assert found == pytest.approx([10, 20], rel=0.05)
-
-
-class Recorded:
-    """In a responder's place: what it would draw the policy's actions by, and run-outs."""
-
-    found: ClassVar[list] = []
-
-    def __init__(self, lines, rows, seat, choose, *more):
-        self.draws = choose.args[0]
-
-    def play(self, dealt, weight):
-        self.found.append((self.draws.tolist(), dealt._board.state.tolist()))
-        drawn(self.draws, 3)
-        drawn(dealt._board.state, 2)
-        return 0.0
-
-
-def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
-    """Both from one stream, copied for each hand, took 819 mbb/g from `hunl-fine` where there are 520."""
-    side, game = whole_side(), policy().game
-    monkeypatch.setattr(evaluate, "Responder", Recorded)
-    monkeypatch.setattr(evaluate, "ResolvedResponder", Recorded)
-    monkeypatch.setattr(Recorded, "found", [])
-    units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
-    units.play(0)
-    units.play(1)
-    draws, boards = (list(map(tuple, states)) for states in zip(*Recorded.found, strict=True))
-    assert len(set(draws)) == 2  # the same for all hands of a board and both policies, so that they are compared
-    assert len(set(boards)) == len(boards) and not set(draws) & set(boards)
 
 
 def test_settings_are_read():

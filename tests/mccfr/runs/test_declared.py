@@ -88,7 +88,7 @@ def test_a_bot_is_declared(tmp_path):
 
 def test_what_was_stopped_is_told_too(tmp_path):
     said = Declaration(Declare(tmp_path / "said", "chips mean > 1"), {}, ("chips",))
-    with pytest.raises(RuntimeError), said.told():
+    with pytest.raises(RuntimeError), said.ended():
         raise RuntimeError("the line was cut")
     assert (lines(tmp_path / "said")[-1]["held"], lines(tmp_path / "said")[-1]["why"]) == (None, "the line was cut")
     with pytest.raises(ValueError, match="no figure chips"):

@@ -176,6 +176,11 @@ def test_iterations_of_other_algorithms_are_timed(solver):
     assert make_plan(config_from(document, "test"), ROOT)["nodes_per_iteration"] is None
 
 
+def test_a_run_of_no_nodes_is_measured():
+    plan = make_plan(config_from({"game": {"name": "kuhn"}, "run": {"nodes": 0}}, "test"), ROOT, seconds=0.01)
+    assert plan["seconds"] == 0 and plan["nodes_per_second_assumed"] > 0
+
+
 def test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands():
     _, game = made({"game": RIVER})
     few = _with_buckets(game, np.full(2, 10.0))

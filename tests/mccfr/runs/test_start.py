@@ -20,7 +20,7 @@ from refusals import refused
 from sessions import go, make
 
 from mccfr.config.file import config_from
-from mccfr.evaluation import hand_worth
+from mccfr.evaluation import value_features
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -129,7 +129,7 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
         def build(self):
             raise ValueError("no further")
 
-    monkeypatch.setattr(hand_worth, "Builder", Builder)
+    monkeypatch.setattr(value_features, "Builder", Builder)
     solved, compared = written(tmp_path, RIVER + ABSENT)
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "no further" in refusal(capsys, command, *arguments)

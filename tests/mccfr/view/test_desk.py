@@ -161,7 +161,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         assert f"After cc/ of {run.name}" in page["document.getElementById('spot-from').textContent"]
         page["document.getElementById('spot-solve').click()"]
         page.wait("document.getElementById('spot-state').textContent.includes('Solved in')")
-        worth = np.array(strategy.worth.values("cc/", "QsJh2h7c3d")["mean"])
+        worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
         assert served.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
         look(page, 1000)
         page["document.querySelector('[data-action=c]').click()"]

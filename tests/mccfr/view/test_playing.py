@@ -21,7 +21,7 @@ from mccfr.config.games import KuhnGame
 from mccfr.view import Shelf, Spots, open_spots
 from mccfr.view.playing import Playing
 from mccfr.view.preflop import preflop_equities
-from mccfr.view.worth import Worth
+from mccfr.view.values import ShownValues
 
 
 def played(table, state, choose):
@@ -112,7 +112,7 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
 def test_a_decision_costs_what_the_best_one_is_worth_more():
     """Exact on the river; a bet that the strategy has not costs nobody knows what."""
     spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
-    worth, there = Worth(spots), spots.spot(line, board)
+    worth, there = ShownValues(spots), spots.spot(line, board)
     hand = there["hands"]["names"].index("KhQd")
     each = worth.values(line, board)["actions"][hand]
     values = {one["action"]: value for one, value in zip(there["actions"], each, strict=True)}

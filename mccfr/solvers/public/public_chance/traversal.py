@@ -133,7 +133,7 @@ def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
     """Scratch for boards of at most `hands` hands, and what fills up their last block of lanes."""
     hands += LANES
-    room = trees.members.copy()
+    room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
     sigma, gain, parts = (np.zeros((rows, hands), dtype) for rows in (actions, actions, 4))
@@ -157,7 +157,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 @inline_njit
 def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
-    actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
+    actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
     sigma, gain, total, parts = scratch.decision
     reach = scratch.reach
@@ -236,7 +236,7 @@ def _descend(trees, tables, board, task, scratch, at, count):
                 source[count], ending[0, count], ending[1, count] = here, NOWHERE, NOWHERE
                 count += 1
             ending[showdown, count - 1] = m
-            jobs.chips[showdown, count - 1] = trees.chips[member] * (1.0 if showdown else sign)
+            jobs.chips[showdown, count - 1] = trees.chips[member, 0] * (1.0 if showdown else sign)
     return count, nodes
 
 
@@ -294,7 +294,7 @@ def _store(board, task, scratch, start, stop, kind):
 @inline_njit
 def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Value of a traverser's node from those of its actions, and its regrets."""
-    actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
+    actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
     sigma, gain, total, parts = scratch.decision
     value = scratch.value

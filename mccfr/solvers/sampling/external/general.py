@@ -66,7 +66,7 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
     prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
-    hopeless = -pruning.below * weight
+    prune_below = -pruning.below * weight
     order[0] = 0
     tail, place, nodes = 1, 0, 0
     while place < tail:
@@ -91,8 +91,8 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
             skips = prunes and block // 2 < last_street
             for a in range(actions):
                 child = first + a
-                hopeless_here = sigma[child] == 0 and tables.regret[work.start[node] + a] < hopeless
-                if skips and hopeless_here and tree.kind[child] != TERMINAL:
+                skipped = sigma[child] == 0 and tables.regret[work.start[node] + a] < prune_below
+                if skips and skipped and tree.kind[child] != TERMINAL:
                     value[child] = np.nan
                     continue
                 order[tail] = child

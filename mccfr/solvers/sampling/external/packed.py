@@ -109,7 +109,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
-    hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
+    prune_below, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
     spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
@@ -125,7 +125,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 node, row = tree[np.uint64(order[place])], start[place]
                 block, actions = np.uint64(node.block), node.actions
                 nodes += node.touched
-                endings, mine = np.int64(node.folds) + np.int64(node.ends), spare
+                terminals, mine = np.int64(node.folds) + np.int64(node.ends), spare
                 skips = prunes and node.player == traverser and node.block // 2 < last_street
                 # Children first .. stop-1 are pushed; action and goes: of the first one, where its value goes.
                 if node.player == traverser:
@@ -133,8 +133,8 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     regret_matching_row(regret, row, actions, sigma, mine)
                     nodes += node.leaves_touched
                     own[owned], first_value[owned] = place, values
-                    action, goes, first = endings, values, np.uint64(node.first)
-                    stop = first + np.uint64(actions - endings)
+                    action, goes, first = terminals, values, np.uint64(node.first)
+                    stop = first + np.uint64(actions - terminals)
                     owned += _ONE
                     values += stop - first
                 else:
@@ -143,9 +143,9 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     if sums[block] >= 0:
                         added = sums[block] + node.slot
                         add_row(strategy_sum, added, actions, sigma, mine, weight, word)
-                    first = np.uint64(node.first + action - endings)
+                    first = np.uint64(node.first + action - terminals)
                     stop = first + _ONE
-                    if action < endings:  # the hand ends here
+                    if action < terminals:  # the hand ends here
                         stop = first
                         if node.folds and action == 0:
                             nodes += node.leaves_touched - node.end_touched
@@ -154,7 +154,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                             nodes += node.end_touched
                             value[goes] = result * node.call_value
                 while first != stop:
-                    if skips and sigma[np.uint64(mine + action)] == 0 and regret[np.uint64(row + action)] < hopeless:
+                    if skips and sigma[np.uint64(mine + action)] == 0 and regret[np.uint64(row + action)] < prune_below:
                         value[goes] = np.nan
                     else:
                         below = tree[first]
@@ -175,13 +175,13 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 place = np.uint64(own[owned])
                 node, row = tree[np.uint64(order[place])], start[place]
                 actions, goes = node.actions, np.uint64(slot[place])
-                endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                terminals = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:
                     floored = weight, floor if node.block > 1 else first_floor
-                    value[goes] = update_explored_row(regret, row, actions, strategy, children, endings, floored)
+                    value[goes] = update_explored_row(regret, row, actions, strategy, children, terminals, floored)
                 else:
-                    value[goes] = update_row(regret, row, actions, strategy, children, endings, weight)
+                    value[goes] = update_row(regret, row, actions, strategy, children, terminals, weight)
         deal += 1
     work.updated[0] += rows
     return deal - limits[START], nodes

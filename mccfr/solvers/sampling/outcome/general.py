@@ -31,7 +31,7 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, ep
                 nodes += touched
                 place = paths.place[2 * j + traverser]
                 payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
-                place.worth = (1.0 - 2.0 * traverser) * payoff / place.probability
+                place.value = (1.0 - 2.0 * traverser) * payoff / place.probability
         _update_paths(tables.regret, logged, weight, paths)
         deal = stop
     return deal - limits[START], nodes
@@ -76,6 +76,6 @@ def _update_paths(regret, logged, weight, paths):
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]
         place = paths.place[step.path]
-        worth, here = place.worth, place.worth * step.taken
-        update_sampled(regret, step.row, step.actions, step.action, worth, here, weight)
-        place.worth = here
+        value, here = place.value, place.value * step.taken
+        update_sampled(regret, step.row, step.actions, step.action, value, here, weight)
+        place.value = here

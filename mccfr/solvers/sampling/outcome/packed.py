@@ -62,7 +62,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, eps
             folds = node.folds & (place.action == 0)
             nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
             payoff = node.fold_value if folds else node.call_value * deals.result[deal + (i >> 1)]
-            place.worth = (1.0 - 2.0 * (i & 1)) * payoff / place.probability
+            place.value = (1.0 - 2.0 * (i & 1)) * payoff / place.probability
         _learn(tables.regret, logged, paths, weight)
         deal = stop
     return deal - limits[START], nodes
@@ -166,6 +166,6 @@ def _learn(regret, logged, paths, weight):
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[np.uint64(place_in_log)]
         place = paths.place[np.uint64(step.path)]
-        here = place.worth * step.taken
-        update_sampled_row(regret, step.row, step.actions, step.action, (place.worth, here), weight)
-        place.worth = here  # own reach behind a node turns what its action was worth into what the node is worth
+        here = place.value * step.taken
+        update_sampled_row(regret, step.row, step.actions, step.action, (place.value, here), weight)
+        place.value = here  # own reach behind a node turns what its action was worth into what the node is worth

@@ -33,7 +33,7 @@ PATH_PLACE = np.dtype(
         ("row", np.int64),
         ("word", np.uint64),
         ("probability", np.float64),
-        ("worth", np.float64),
+        ("value", np.float64),
         ("node", np.int32),
         ("action", np.int32),
     ]

@@ -7,7 +7,7 @@ policy: its counterfactual value over the weight of the hands that it meets.  So
 often it comes there does not.  Every policy plays uniformly once in `1 / EXPLORED` decisions, that all are met.
 
 Ours: the boards that follow one are drawn where they are many, and then hands that a renaming of suits makes alike are
-alike only in the mean, which `abstraction.worth` takes.
+alike only in the mean, which `abstraction.values` takes.
 """
 
 from collections.abc import Callable, Sequence
@@ -88,7 +88,7 @@ def _cards(cards: DealtCards, street: int, board: Board) -> list[int]:
     return cards.board_cards[street][board].tolist() if isinstance(cards, ListedCards) else list(board)
 
 
-def worth(side: Profile, street: int, boards: Sequence[Board], seed: int = 0) -> Cells:
+def street_features(side: Profile, street: int, boards: Sequence[Board], seed: int = 0) -> Cells:
     """[boards, H, D] chips that hands win on average at decisions of a street, by player, decision and action; 0 where
     a hand cannot be.
 
@@ -109,20 +109,20 @@ def worth(side: Profile, street: int, boards: Sequence[Board], seed: int = 0) ->
     found = []
     for player in range(2):
         won = _choices(public, played, street, player)
-        met = _choices(_met(public, street, player), played, street, player)
+        arrived = _choices(_arrivals(public, street, player), played, street, player)
         out = np.zeros((*held[player].shape, len(won)), np.float32)
-        out[held[player]] = np.divide(won, met, out=np.zeros_like(won), where=met > 0).T
+        out[held[player]] = np.divide(won, arrived, out=np.zeros_like(won), where=arrived > 0).T
         found.append(out)
     return np.concatenate(found, axis=2)
 
 
-def _met(public: PublicTree, street: int, player: int) -> PublicTree:
+def _arrivals(public: PublicTree, street: int, player: int) -> PublicTree:
     """The tree where each way out of a street pays a player a chip: what his hands win is the weight that they meet."""
     trees = public.trees
     here = np.repeat(trees.street, np.diff(trees.first)) == street
     ends = np.isin(trees.kind, (AT_FOLD, AT_SHOWDOWN)) | (here & (trees.kind != AT_DECISION))
     kind, chips = np.where(ends, AT_FOLD, trees.kind).astype(np.int8), np.where(ends, 1.0 - 2.0 * player, 0.0)
-    return public._replace(trees=trees._replace(kind=kind, chips=chips, rake=np.zeros_like(chips)))
+    return public._replace(trees=trees._replace(kind=kind, chips=np.stack([chips, np.zeros_like(chips)], axis=1)))
 
 
 def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: int) -> Floats:
@@ -134,8 +134,8 @@ def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: 
     return kept[own][: len(tables[own])]
 
 
-class ProfileWorth:
-    """`abstraction.worth.Worth` by policies: for each of them the columns of `worth`, side by side."""
+class ProfileValues:
+    """`abstraction.values.ValueSource` by policies: for each of them the columns of `street_features`, side by side."""
 
     def __init__(self, recipe: Recipe, identity: str, sides: Callable[[], Sequence[Profile]]) -> None:
         """`sides` gives the policies, of the recipe's deck, once they are needed; `identity` tells them from others."""
@@ -143,19 +143,19 @@ class ProfileWorth:
         self._sides: Sequence[Profile] | None = None
 
     def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
-        """As `Worth`."""
+        """As `ValueSource`."""
         with self._lock:
             self._sides = sides = self._sides or self._open()
         here, known = STREETS.index(street), boards.tolist()
         if self._recipe.deck is None:
             known = [tuple(board) for board in canonical_boards(STREET_CARDS[street])[boards].tolist()]
-        found = np.concatenate([worth(side, here, known, self._recipe.seed) for side in sides], axis=2)
+        found = np.concatenate([street_features(side, here, known, self._recipe.seed) for side in sides], axis=2)
         if not found.shape[2]:
             raise ValueError(f"values: nobody decides on the {street} in the policies: name one where somebody does")
         return found
 
 
-def policy_worth(recipe: Recipe, base: Path) -> ProfileWorth | None:
+def policy_values(recipe: Recipe, base: Path) -> ProfileValues | None:
     """By policies of `recipe.values`, which lie in `base`; None where there are none.
 
     Raises as `Policy.open`; `ValueError`, when they are opened, for one of other cards than the recipe's.
@@ -171,7 +171,7 @@ def policy_worth(recipe: Recipe, base: Path) -> ProfileWorth | None:
                 raise ValueError(f"values: {path} is a policy of other cards than {deck}: name one of the same cards")
         return [Profile(policy.game, policy.strategy()) for policy in policies]
 
-    return ProfileWorth(recipe, identity, opened) if paths else None
+    return ProfileValues(recipe, identity, opened) if paths else None
 
 
 def _of_deck(cards: Cards, recipe: Recipe) -> bool:
@@ -183,4 +183,4 @@ def _of_deck(cards: Cards, recipe: Recipe) -> bool:
 def builder(recipe: Path, out: Path, workers: int = 1, progress: Progress | None = None) -> Builder:
     """Builds the abstraction of a recipe's file, with what hands are worth by the policies that it names."""
     loaded = load_recipe(recipe)
-    return Builder(loaded, out, workers, progress, worth=policy_worth(loaded, recipe.parent))
+    return Builder(loaded, out, workers, progress, values=policy_values(loaded, recipe.parent))

@@ -18,7 +18,7 @@ _KEPT = 8
 _DIGITS = 4
 
 
-class Worth:
+class ShownValues:
     """Expected values at the spots of a strategy; several threads may ask."""
 
     def __init__(self, spots: Spots) -> None:
@@ -45,8 +45,8 @@ class Worth:
             put_in = np.array(at.state.put_in, np.float64)
             means = [found.mean(player) for player in range(2)]
             return {
-                "hands": told_rows(found.hands()[:, at.live] + put_in[:, None]),
-                "actions": told_rows(found.actions()[:, at.live].T + put_in[at.state.player]),
+                "hands": json_rows(found.hands()[:, at.live] + put_in[:, None]),
+                "actions": json_rows(found.actions()[:, at.live].T + put_in[at.state.player]),
                 "mean": [
                     None if one is None else round(float(one[0] + chips), _DIGITS)
                     for one, chips in zip(means, put_in, strict=True)
@@ -115,7 +115,7 @@ def _interval(one: tuple[float, tuple[float, float]] | None, chips: float) -> li
     return [round(float(end + chips), _DIGITS) for end in one[1]]
 
 
-def told_rows(values: npt.NDArray[np.float64]) -> Any:
+def json_rows(values: npt.NDArray[np.float64]) -> Any:
     """Rows of numbers, None where there is none."""
     rounded = np.round(values, _DIGITS)
     return [[None if np.isnan(one) else one for one in row] for row in rounded.tolist()]

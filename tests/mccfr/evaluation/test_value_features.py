@@ -18,15 +18,15 @@ from random_policy import Deck
 from refusals import refused
 from strategies import random_strategy
 
-from abstraction import worth as by_worth
+from abstraction import values as by_value
 from abstraction.buckets import Abstraction, unused
 from abstraction.build import Builder
 from abstraction.cards import parse_cards
 from abstraction.keeper import FileKeeper
 from abstraction.recipe import load_recipe
 from mccfr.config.games import Menu, PokerGame
-from mccfr.evaluation import hand_worth
-from mccfr.evaluation.hand_worth import EXPLORED, builder, policy_worth, worth
+from mccfr.evaluation import value_features
+from mccfr.evaluation.value_features import EXPLORED, builder, policy_values, street_features
 from mccfr.games.betting import build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -51,7 +51,7 @@ def whole_deck():
 
 
 def defined(game, strategy, street, board):
-    """[H, D] as `worth`, of one board, from matrices over pairs of hands."""
+    """[H, D] as `street_features`, of one board, from matrices over pairs of hands."""
     cards, arrays, slots = game.cards, game.tree.arrays, game.tree.row_slots
     path, masks, last = cards.path(street, board), cards.hand_masks(), cards.streets - 1
     disjoint, held = (masks[:, None] & masks) == 0, int((cards.hand_cards[0] >= 0).sum())
@@ -111,20 +111,20 @@ def test_it_equals_the_definition(deck):
         side = Profile(game, random_strategy(game, 1))
         for street in (1, 2):
             boards = [0, 3]
-            found = worth(side, street, boards)
+            found = street_features(side, street, boards)
             for board, rows in zip(boards, found, strict=True):
                 assert rows == pytest.approx(defined(game, side.strategy, street, board), abs=1e-5)
     board = tuple(parse_cards("Qs7h2d2cKs"))
-    found = worth(deck, 3, [board, board])
+    found = street_features(deck, 3, [board, board])
     assert found[0] == pytest.approx(defined(deck.game, deck.strategy, 3, board), abs=0.05)
     assert found[0] == pytest.approx(found[1], abs=1e-3) and abs(found).max() > 100
 
 
 def test_boards_that_are_drawn_stand_for_all(deck, monkeypatch):
     board = tuple(parse_cards("Qs7h2d2c"))
-    some = worth(deck, 2, [board])[0]
-    monkeypatch.setattr(hand_worth, "FOLLOWING", (48, 48))
-    every = worth(deck, 2, [board])[0]
+    some = street_features(deck, 2, [board])[0]
+    monkeypatch.setattr(value_features, "FOLLOWING", (48, 48))
+    every = street_features(deck, 2, [board])[0]
     assert np.corrcoef(some.ravel(), every.ravel())[0, 1] > 0.95
     assert abs((some - every).mean()) < 0.1 * every.std()
 
@@ -135,16 +135,16 @@ def test_planted_errors_show(deck, monkeypatch):
     forgot = replace(deck, strategy=random_strategy(deck.game, 4))  # as if what was played before did not count
     blocks = [*forgot.strategy.probability[:6], *deck.strategy.probability[6:]]
     before = Profile(deck.game, Strategy(blocks, deck.strategy.weight))
-    assert abs(worth(before, 3, [board])[0] - expected).max() > 10
-    monkeypatch.setattr(hand_worth, "_met", lambda public, _street, _player: public)  # not divided by the reach
-    assert abs(worth(deck, 3, [board])[0] - expected).max() > 10
+    assert abs(street_features(before, 3, [board])[0] - expected).max() > 10
+    monkeypatch.setattr(value_features, "_arrivals", lambda public, _street, _player: public)  # not divided
+    assert abs(street_features(deck, 3, [board])[0] - expected).max() > 10
 
 
 def part_by_part(file, out, monkeypatch):
     """Builds as where boards are many, killed between two parts and begun again."""
-    monkeypatch.setattr(by_worth, "WHOLE", 0)
-    monkeypatch.setattr(by_worth, "_TOGETHER", 4)
-    assigned, nearest = [], by_worth.nearest_centres
+    monkeypatch.setattr(by_value, "WHOLE", 0)
+    monkeypatch.setattr(by_value, "_TOGETHER", 4)
+    assigned, nearest = [], by_value.nearest_centres
 
     def assign(*given):
         assigned.append(0)
@@ -152,11 +152,11 @@ def part_by_part(file, out, monkeypatch):
             raise KeyboardInterrupt
         return nearest(*given)
 
-    monkeypatch.setattr(by_worth, "nearest_centres", assign)
+    monkeypatch.setattr(by_value, "nearest_centres", assign)
     recipe = load_recipe(file)
     with pytest.raises(KeyboardInterrupt):
-        Builder(recipe, out, 2, keep_seconds=0, worth=policy_worth(recipe, file.parent)).build()
-    monkeypatch.setattr(by_worth, "nearest_centres", nearest)
+        Builder(recipe, out, 2, keep_seconds=0, values=policy_values(recipe, file.parent)).build()
+    monkeypatch.setattr(by_value, "nearest_centres", nearest)
     resumed, resume = [], FileKeeper.resume
 
     def noted(self, phase):
@@ -165,9 +165,9 @@ def part_by_part(file, out, monkeypatch):
         return found
 
     monkeypatch.setattr(FileKeeper, "resume", noted)
-    Builder(recipe, out, 2, keep_seconds=0, worth=policy_worth(recipe, file.parent)).build()
+    Builder(recipe, out, 2, keep_seconds=0, values=policy_values(recipe, file.parent)).build()
     assert resumed == ["assignment"]
-    monkeypatch.setattr(by_worth, "WHOLE", 1 << 22)
+    monkeypatch.setattr(by_value, "WHOLE", 1 << 22)
 
 
 def test_buckets_by_values(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ WHOLE = 1 << 22
 _AT_A_TIME, _TOGETHER, _FITTED = 16, 512, 64  # boards: walked by a thread, assigned together, that axes are found on
 
 
-class Worth(Protocol):
+class ValueSource(Protocol):
     """What hands are worth; D numbers each."""
 
     identity: str
@@ -54,12 +54,12 @@ class Described(NamedTuple):
     numbers: NDArray[np.int64]
 
 
-class WorthPoints:
+class ValuePoints:
     """Points of a street's hands."""
 
-    def __init__(self, worth: Worth, alike: Alike, street: tuple[str, StreetHands], seed: int, workers: int) -> None:
-        """`street` is its name and its hands; axes are found on boards that the seed draws."""
-        self._worth, self._alike, (self._name, self.hands), self.workers = worth, alike, street, workers
+    def __init__(self, source: ValueSource, alike: Alike, of: tuple[str, StreetHands], seed: int, workers: int) -> None:
+        """`of` is the street, its name and its hands; axes are found on boards that the seed draws."""
+        self._source, self._alike, (self._name, self.hands), self.workers = source, alike, of, workers
         count = self.hands.boards
         self._times = self.hands.times(0, count)
         self._drawn = np.random.default_rng((seed, 3)).permutation(count)
@@ -77,7 +77,7 @@ class WorthPoints:
 
     def _rows(self, boards: NDArray[np.int64], axes: NDArray[np.float64] | None) -> Iterator[NDArray[np.float32]]:
         def rows(first: int, last: int) -> NDArray[np.float32]:
-            found = self._worth(self._name, boards[first:last])
+            found = self._source(self._name, boards[first:last])
             return found if axes is None else ((found - self._mean) @ axes).astype(np.float32)
 
         return run_ranges(rows, 0, len(boards), _AT_A_TIME, self.workers)
@@ -105,7 +105,7 @@ class WorthPoints:
 
 
 def assign(
-    points: WorthPoints, described: Described | None, centres: NDArray[np.float32], keeper: Keeper, share: Share
+    points: ValuePoints, described: Described | None, centres: NDArray[np.float32], keeper: Keeper, share: Share
 ) -> NDArray[Any]:
     """[boards, slots] nearest centre of every hand; `described` has all of them where there are few.
 

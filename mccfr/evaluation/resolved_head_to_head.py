@@ -1,0 +1,99 @@
+"""Head-to-head where the first side solves its hands again from a street on (`mccfr.play.resolving`).
+
+On each board all hands of both sides meet, in both seats, as in `mccfr.evaluation.head_to_head`; but what is solved
+costs time, so lines of the betting are drawn as a street begins.  The same lines are drawn for the first side as it is,
+which is played along every line as well: what the draws do to it is taken off.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mccfr.evaluation.head_to_head import HeadToHeadResult
+from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckTable, Floats
+from mccfr.evaluation.local_best_response.evaluate import POLICY_DRAWS, STEP
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Ranges, Responder, all_of_them
+from mccfr.evaluation.local_best_response.resolving import Rivals, WholeRange
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.evaluation.same_game import check_same_game
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.games.translation import real_betting
+from mccfr.intervals import ratio95
+from mccfr.play.resolving.table import Resolver, Settings
+from mccfr.play.seat import Seat
+from mccfr.policy.profile import Profile
+from mccfr.rng import EVALUATION, new_stream
+
+
+class _PlayedRange(WholeRange):
+    """In the responder's place a policy: `own` are ranges by where it is in its own tree."""
+
+    theirs: Responder
+    boards: list[Rivals]
+
+    def _branches(self, state: Any, ranges: Any, own: Any, here: Rivals) -> list[tuple[str, Any, Floats, Any]]:
+        """As `WholeRange._branches`."""
+        if state.player != self._seat:
+            found = super()._branches(state, ranges, own, here)
+            return [(action, self.theirs.taken_for(own, state, action), *more) for action, _, *more in found]  # type: ignore[misc]
+        answers, whole = self.theirs.answers(state, own, self.boards[here.street]), self.weight(ranges)  # type: ignore[arg-type]
+        taken = partial(self.taken_for, ranges, state)
+        return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
+
+
+class _ResolvedMeetings(Units):
+    """Boards of the whole deck: chips that the first side wins in each seat."""
+
+    fields = 2
+
+    def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
+        """Sides of one game, the first of which solves again."""
+        self._resolver, self._seed = Resolver(Seat(one), settings), seed
+        self._sides = [(ResponderBetting(real_betting(side.game), "1"), PolicyRows(side)) for side in (one, other)]
+        self._tables = [DeckTable(side.game.cards.at_table(), seed, set()) for side in (one, other)]
+        self._step = STEP * one.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        found, boards = np.zeros(2), self._boards(unit)
+        for seat in range(2):
+            for sign, resolver, drawn in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit) if drawn else None
+                walk = _PlayedRange(*self._sides[0], seat, resolver, draws, self._step)
+                walk.theirs, walk.boards = Responder(*self._sides[1], seat, all_of_them), boards[1]
+                _, readings = self._sides[1][0].betting.start()
+                own: Ranges = {(node, closed): np.ones(len(boards[0][0].live)) for node, _, closed in readings}
+                found[1 - seat] -= sign * walk.play_all(boards[0], own)
+        return found
+
+    def _boards(self, unit: int) -> list[list[Rivals]]:
+        """By side, a board as far as each street has it."""
+        board, _, state = self._tables[0].unit(unit)
+        seen = [board, DeckBoard(self._tables[1], board.cards, state)]
+        return [[Rivals(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
+
+
+def resolved_head_to_head(
+    one: Profile,
+    other: Profile,
+    boards: int,
+    seed: int,
+    settings: Settings,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> HeadToHeadResult:
+    """Chips a hand that `one`, solving its hands again, wins from `other` as it is; the mean over both seats.
+
+    settings  how; others as `head_to_head`, whose errors these are, and those of `Resolver`
+    """
+    if boards < 2:
+        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
+    check_same_game(one.game, other.game)
+    meetings = _ResolvedMeetings(one, other, seed, settings)
+    if effort.seconds is not None:
+        boards = units_in(meetings, effort.seconds, effort.workers, least=2)
+    what = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
+    found = play_units(meetings, boards, effort, what=what, sides=(one, other), progress=progress)
+    return HeadToHeadResult(*ratio95(found.mean(axis=1), np.ones(boards)), boards, seed)
