@@ -83,11 +83,17 @@ class _Vectors:
         names = self.builder.module.globals
         return self.builder.call(names.get(name) or ir.Function(self.builder.module, kind, name), arguments)
 
-    def ask_for_next(self, name, place, count):
-        """Have a vector of the next board's row, `count` cells behind this one, brought near; of one board none."""
-        builder = self.builder
-        with builder.if_then(builder.icmp_signed("<", count, self.code.cells(name))):
-            emit_prefetch(builder, builder.bitcast(builder.gep(place, [count]), ir.IntType(8).as_pointer()), write=True)
+    def ask_for(self, place):
+        """Have a vector brought near that will be changed soon."""
+        emit_prefetch(self.builder, self.builder.bitcast(place, ir.IntType(8).as_pointer()), write=True)
+
+    def each_ahead(self, name, count, body):
+        """`each` of body(k, None), or, where a table has rows of several boards, of body(k, cells to the next one)."""
+        with self.builder.if_else(self.builder.icmp_signed("<", count, self.code.cells(name))) as (several, alone):
+            with several:
+                self.each(count, lambda k: body(k, count))
+            with alone:
+                self.each(count, lambda k: body(k, None))
 
     def floored(self, value):
         """max(value, 0)."""
@@ -105,40 +111,50 @@ def _unpacked(builder, tuple_, count):
     return [builder.extract_value(tuple_, i) for i in range(count)]
 
 
+def _matching(names):
+    """Code of `_match` and `_match_reach`, whose arrays have these names."""
+
+    def codegen(context, builder, signature, arguments):
+        arrays = len(names.split())
+        vectors = _Vectors(context, builder, signature.args[:arrays], arguments[:arrays], names)
+        place, slot, column, actions, count = _unpacked(builder, arguments[arrays], 5)
+        otherwise = vectors.all(arguments[arrays + 1])
+
+        def body(k, ahead):
+            cell = builder.add(column, k)
+
+            def regret(a):
+                return vectors.floored(vectors.load_table(vectors.row("basis", builder.add(slot, a), cell)))
+
+            total = swept(builder, I64(1), actions, [regret(I64(0))], lambda a, c: [builder.fadd(c[0], regret(a))])[0]
+            some = builder.fcmp_ordered(">", total, vectors.nothing)
+            with counting(builder, I64(0), actions) as a:
+                if ahead:
+                    vectors.ask_for(builder.gep(vectors.row("basis", builder.add(slot, a), cell), [ahead]))
+                share = builder.select(some, builder.fdiv(regret(a), total), otherwise)
+                if arrays > 2:
+                    share = builder.fmul(share, vectors.load(builder.gep(vectors.code.data("reach"), [k])))
+                vectors.code.store(share, vectors.row("sigma", builder.add(place, a), k))
+
+        vectors.each_ahead("basis", count, body)
+        return context.get_dummy_value()
+
+    return codegen
+
+
 @intrinsic
 def _match(typing_context, sigma, basis, span, uniform):
     """sigma[place+a] = positive regrets over their total, else uniform.
 
     span  (place, slot, column, actions, count)
     """
+    return types.void(sigma, basis, types.UniTuple(types.int64, 5), sigma.dtype), _matching("sigma basis")
 
-    def codegen(context, builder, signature, arguments):
-        vectors = _Vectors(context, builder, signature.args[:2], arguments[:2], "sigma basis")
-        place, slot, column, actions, count = _unpacked(builder, arguments[2], 5)
-        otherwise = vectors.all(arguments[3])
 
-        def body(k):
-            cell = builder.add(column, k)
-
-            def regret(a, ahead=False):
-                place = vectors.row("basis", builder.add(slot, a), cell)
-                if ahead:
-                    vectors.ask_for_next("basis", place, count)
-                return vectors.floored(vectors.load_table(place))
-
-            def added(a, total):
-                return [builder.fadd(total[0], regret(a, ahead=True))]
-
-            total = swept(builder, I64(1), actions, [regret(I64(0), ahead=True)], added)[0]
-            some = builder.fcmp_ordered(">", total, vectors.nothing)
-            with counting(builder, I64(0), actions) as a:
-                share = builder.select(some, builder.fdiv(regret(a), total), otherwise)
-                vectors.code.store(share, vectors.row("sigma", builder.add(place, a), k))
-
-        vectors.each(count, body)
-        return context.get_dummy_value()
-
-    return types.void(sigma, basis, types.UniTuple(types.int64, 5), sigma.dtype), codegen
+@intrinsic
+def _match_reach(typing_context, out, basis, reach, span, uniform):
+    """out[place+a] = reach · what `_match` finds."""
+    return types.void(out, basis, reach, types.UniTuple(types.int64, 5), out.dtype), _matching("sigma basis reach")
 
 
 @intrinsic
@@ -150,19 +166,38 @@ def _average(typing_context, sums, sigma, reach, span, keep, weight):
         place, slot, column, actions, count = _unpacked(builder, arguments[3], 5)
         kept, weighed = vectors.all(arguments[4]), vectors.all(arguments[5])
 
-        def body(k):
+        def body(k, ahead):
             counted = builder.fmul(weighed, vectors.load(builder.gep(vectors.code.data("reach"), [k])))
             with counting(builder, I64(0), actions) as a:
                 cell = vectors.row("sums", builder.add(slot, a), builder.add(column, k))
-                vectors.ask_for_next("sums", cell, count)
+                if ahead:
+                    vectors.ask_for(builder.gep(cell, [ahead]))
                 share = vectors.load(vectors.row("sigma", builder.add(place, a), k))
                 found = builder.fadd(builder.fmul(kept, vectors.load_table(cell)), builder.fmul(counted, share))
                 vectors.store_table(found, cell)
 
-        vectors.each(count, body)
+        vectors.each_ahead("sums", count, body)
         return context.get_dummy_value()
 
     return types.void(sums, sigma, reach, types.UniTuple(types.int64, 5), sums.dtype, sums.dtype), codegen
+
+
+def _gaining(vectors, slot, column, first, actions, factors):
+    """Code that adds to a vector of each action's regrets, given its place and the vector of means."""
+    builder = vectors.builder
+    positive, negative, limit = (vectors.all(each) for each in _unpacked(builder, factors, 3))
+
+    def gain(k, mean):
+        least, zero = builder.fmul(limit, vectors.size(mean)), builder.fsub(mean, mean)
+        with counting(builder, I64(0), actions) as a:
+            cell = vectors.row("regrets", builder.add(slot, a), builder.add(column, k))
+            gained = builder.fsub(vectors.load(vectors.row("values", builder.add(first, a), k)), mean)
+            clear = builder.fcmp_ordered(">", vectors.size(gained), least)
+            regret = builder.fadd(vectors.load_table(cell), builder.select(clear, gained, zero))
+            above = builder.fcmp_ordered(">", regret, vectors.nothing)
+            vectors.store_table(builder.fmul(regret, builder.select(above, positive, negative)), cell)
+
+    return gain
 
 
 @intrinsic
@@ -176,24 +211,34 @@ def _gains(typing_context, regrets, values, total, span, factors):
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "regrets values total")
         first, slot, column, actions, count = _unpacked(builder, arguments[3], 5)
-        positive, negative, limit = (vectors.all(each) for each in _unpacked(builder, arguments[4], 3))
-
-        def body(k):
-            mean = vectors.load(builder.gep(vectors.code.data("total"), [k]))
-            least, zero = builder.fmul(limit, vectors.size(mean)), builder.fsub(mean, mean)
-            with counting(builder, I64(0), actions) as a:
-                cell = vectors.row("regrets", builder.add(slot, a), builder.add(column, k))
-                gained = builder.fsub(vectors.load(vectors.row("values", builder.add(first, a), k)), mean)
-                clear = builder.fcmp_ordered(">", vectors.size(gained), least)
-                regret = builder.fadd(vectors.load_table(cell), builder.select(clear, gained, zero))
-                above = builder.fcmp_ordered(">", regret, vectors.nothing)
-                vectors.store_table(builder.fmul(regret, builder.select(above, positive, negative)), cell)
-
-        vectors.each(count, body)
+        gain = _gaining(vectors, slot, column, first, actions, arguments[4])
+        vectors.each(count, lambda k: gain(k, vectors.load(builder.gep(vectors.code.data("total"), [k]))))
         return context.get_dummy_value()
 
     kind = types.UniTuple(regrets.dtype, 3)
     return types.void(regrets, values, total, types.UniTuple(types.int64, 5), kind), codegen
+
+
+@intrinsic
+def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
+    """`add_rows`, then `_gains`; span and factors as of `_gains`, means (target, place) as of `add_rows`."""
+
+    def codegen(context, builder, signature, arguments):
+        vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "regrets values sigma")
+        first, slot, column, actions, count = _unpacked(builder, arguments[3], 5)
+        target, place = _unpacked(builder, arguments[4], 2)
+        gain = _gaining(vectors, slot, column, first, actions, arguments[5])
+
+        def body(k):
+            mean = _mean(vectors, first, place, actions, k)
+            vectors.code.store(mean, vectors.row("values", target, k))
+            gain(k, mean)
+
+        vectors.each(count, body)
+        return context.get_dummy_value()
+
+    kind, numbers = types.UniTuple(regrets.dtype, 3), types.UniTuple(types.int64, 5)
+    return types.void(regrets, values, sigma, numbers, types.UniTuple(types.int64, 2), kind), codegen
 
 
 @intrinsic
@@ -235,6 +280,19 @@ def weigh(typing_context, out, cells, weights, start, count):
     return types.void(out, cells, weights, types.int64, types.int64), codegen
 
 
+def _mean(vectors, first, place, actions, k):
+    """A vector of the sum of rows of values from `first` on, each times sigma's from `place` on unless that is None."""
+    builder = vectors.builder
+
+    def value(a):
+        found = vectors.load(vectors.row("values", builder.add(first, a), k))
+        if place is None:
+            return found
+        return builder.fmul(vectors.load(vectors.row("sigma", builder.add(place, a), k)), found)
+
+    return swept(builder, I64(1), actions, [value(I64(0))], lambda a, c: [builder.fadd(c[0], value(a))])[0]
+
+
 @intrinsic
 def add_rows(typing_context, values, sigma, span):
     """values[target] = sum of values[first+a], each times sigma[place+a] unless place is below 0; rows of scratch.
@@ -246,24 +304,17 @@ def add_rows(typing_context, values, sigma, span):
         vectors = _Vectors(context, builder, signature.args[:2], arguments[:2], "values sigma")
         target, first, place, actions, count = _unpacked(builder, arguments[2], 5)
 
-        def summed(weighed):
+        def summed(place):
             def body(k):
-                def value(a):
-                    found = vectors.load(vectors.row("values", builder.add(first, a), k))
-                    if not weighed:
-                        return found
-                    return builder.fmul(vectors.load(vectors.row("sigma", builder.add(place, a), k)), found)
-
-                total = swept(builder, I64(1), actions, [value(I64(0))], lambda a, c: [builder.fadd(c[0], value(a))])
-                vectors.code.store(total[0], vectors.row("values", target, k))
+                vectors.code.store(_mean(vectors, first, place, actions, k), vectors.row("values", target, k))
 
             vectors.each(count, body)
 
         with builder.if_else(builder.icmp_signed("<", place, I64(0))) as (plain, mean):
             with plain:
-                summed(False)
+                summed(None)
             with mean:
-                summed(True)
+                summed(place)
         return context.get_dummy_value()
 
     return types.void(values, sigma, types.UniTuple(types.int64, 5)), codegen
@@ -317,11 +368,33 @@ def average_rows(step, tables, rows, sigma, place, reach):
 
 
 @part_njit
+def range_rows(basis, rows, reach, out, place):
+    """out[place : place+actions] = reach · the strategy of `regret_matching`."""
+    ask_if_alone(basis, rows)
+    _match_reach(out, basis, reach, _span(place, rows), as_element(out, 1.0) / as_element(out, rows.actions))
+
+
+@part_njit
+def _factors(step, regret):
+    """Factors of `_gains`."""
+    limit = as_element(regret, gain_share(regret))
+    return as_element(regret, step.positive), as_element(regret, step.negative), limit
+
+
+@part_njit
 def regret_rows(step, tables, rows, values, first, total):
     """`update_regrets`."""
     if step.predicts == NOTHING:
-        regret, limit = tables.regret, as_element(tables.regret, gain_share(tables.regret))
-        factors = as_element(regret, step.positive), as_element(regret, step.negative), limit
-        _gains(regret, values, total, _span(first, rows), factors)
+        _gains(tables.regret, values, total, _span(first, rows), _factors(step, tables.regret))
     else:
         update_regrets(step, tables, rows, values, first, total)
+
+
+@part_njit
+def mean_and_regrets(step, regret, rows, values, sigma, at):
+    """values[target] = the mean of values[first+a] by sigma[place+a]; `update_regrets` of a step that predicts nothing.
+
+    at  (target, first, place)
+    """
+    target, first, place = at
+    _mean_gains(regret, values, sigma, _span(first, rows), (np.int64(target), np.int64(place)), _factors(step, regret))

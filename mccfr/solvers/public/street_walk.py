@@ -27,10 +27,10 @@ import numpy as np
 from abstraction.kernels.jit import inline_njit, part_njit
 from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Tables, gain
+from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
 from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
-from mccfr.solvers.public.row_vectors import add_rows, times_rows, weigh
+from mccfr.solvers.public.row_vectors import add_rows, mean_and_regrets, range_rows, times_rows, weigh
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
@@ -115,6 +115,35 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
     else:
         _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
+
+
+@inline_njit
+def _matches_at_once(traversal, step):
+    """Whether the opponent's strategies are those of regret matching, from tables of floats."""
+    return traversal.in_place and traversal.opponent_narrow is None and step.rule == REGRET_MATCHING
+
+
+@inline_njit
+def _learns_at_once(public, traversal, step, lock):
+    """Whether nothing is to be done between a decision's value and its regrets."""
+    plain = traversal.in_place and traversal.views.narrow is None and step.predicts == NOTHING
+    return plain and lock < 0 and public.row_weight.shape[1] == 0
+
+
+@inline_njit
+def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
+    """opponent.reach[place : place+actions] = his range, in another row, by what he does at a decision.
+
+    at  (place, row of his range, `StreetTrees.lock`)
+    """
+    (place, row, lock), reach = at, scratch.opponent.reach
+    if step is not None and lock < 0 and _matches_at_once(traversal, step):
+        range_rows(traversal.opponent[here.street], rows, reach[row], reach, place)
+        return
+    _opponent_strategy(public, traversal, step, here, rows, scratch, place)
+    if step is not None and lock >= 0:
+        hold(public, 1 - traversal.player, here.board, lock, rows, reach, place)
+    times_rows(reach, reach, reach[row], (place, place, rows.actions, rows.count))
 
 
 @inline_njit
@@ -244,11 +273,8 @@ def descend(public, traversal, step, here, scratch):
                     times_rows(mine.reach, scratch.sigma, reach, (own_ranges, place + a, np.int64(1), rows.count))
                     own_ranges += 1
         else:
-            _opponent_strategy(public, traversal, step, here, rows, scratch, opponent_ranges)
-            if step is not None and trees.rows.lock[base + m] >= 0:
-                hold(public, 1 - player, board, trees.rows.lock[base + m], rows, theirs.reach, opponent_ranges)
-            span = (opponent_ranges, opponent_ranges, rows.actions, rows.count)
-            times_rows(theirs.reach, theirs.reach, theirs.reach[opponent], span)
+            at = (opponent_ranges, opponent, trees.rows.lock[base + m])
+            _opponent_ranges(public, traversal, step, here, rows, scratch, at)
             for a in range(rows.actions):
                 mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
                 theirs.reach[opponent_ranges, rows.count] = as_element(theirs.reach, 0.0)
@@ -316,6 +342,11 @@ def _decision(public, traversal, step, here, member, scratch):
     count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
     own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.rows.cell[base + member]
     plays = _plays(traversal, step, scratch.value.shape[0], street)
+    if step is not None and own and _learns_at_once(public, traversal, step, trees.rows.lock[base + member]):
+        rows = _rows(public, player, base + member, board, True)
+        regret, at = traversal.views.regret[street], (top + member, child, place)
+        mean_and_regrets(step, regret, rows, scratch.value[FOLLOW], scratch.sigma, at)
+        return
     for kind in range(scratch.value.shape[0]):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
         if not own or street < traversal.respond_from or (kind == FOLLOW and plays):

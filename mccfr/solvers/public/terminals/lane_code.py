@@ -130,15 +130,36 @@ class Code:
         first = self.builder.mul(entry, I64(2))
         return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
 
-    def add_hand(self, sums, whole, entry, place, cards="card"):
-        """Add the range of a hand of the other player's to sums by card and to the whole."""
+    def begin_run(self, kind):
+        """Variables for `add_hand`: the sum of the last hand's second card, and that card's row."""
+        run = self.room(kind), self.room(I64)
+        self.builder.store(ir.Constant(kind, [0.0] * kind.count), run[0])
+        self.builder.store(I64(NOT_READ), run[1])
+        return run
+
+    def end_run(self, sums, run):
+        """Put the sum that `add_hand` keeps where it belongs."""
+        self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
+
+    def add_hand(self, sums, whole, run, entry, place, cards="card"):
+        """Add the range of a hand of the other player's to sums by card and to the whole; `end_run` comes behind.
+
+        Hands in turn share their second card as a rule, whose sum stays in a register meanwhile.
+        """
         builder = self.builder
         reach = self.load(self.row("reach", place))
         builder.store(builder.fadd(builder.load(whole), reach), whole)
-        for card in self.cards(entry, cards):
-            row = builder.select(builder.icmp_unsigned("==", card, I64(NO_CARD)), I64(NOT_READ), card)
-            pointer = self.row(sums, row)
-            self.store(builder.fadd(self.load(pointer), reach), pointer)
+        first, second = (
+            builder.select(builder.icmp_unsigned("==", card, I64(NO_CARD)), I64(NOT_READ), card)
+            for card in self.cards(entry, cards)
+        )
+        with builder.if_then(builder.icmp_signed("!=", second, builder.load(run[1]))):
+            self.end_run(sums, run)
+            builder.store(self.load(self.row(sums, second)), run[0])
+            builder.store(second, run[1])
+        pointer = self.row(sums, first)
+        self.store(builder.fadd(self.load(pointer), reach), pointer)
+        builder.store(builder.fadd(builder.load(run[0]), reach), run[0])
 
     def rest(self, sums, whole, entry):
         """The whole less what holds a card of a hand."""

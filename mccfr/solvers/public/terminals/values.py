@@ -172,12 +172,13 @@ def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, use
         rows_, first_, stop_, used_ = arguments[4:]
 
         def body(kind):
-            nothing, whole = ir.Constant(kind, [0.0] * kind.count), code.room(kind)
+            nothing, whole, run = ir.Constant(kind, [0.0] * kind.count), code.room(kind), code.begin_run(kind)
             builder.store(nothing, whole)
             with counting(builder, I64(0), rows_) as row:
                 code.store(nothing, code.row("total", row))
             with counting(builder, first_, stop_) as entry:
-                code.add_hand("total", whole, entry, code.index("place", entry))
+                code.add_hand("total", whole, run, entry, code.index("place", entry))
+            code.end_run("total", run)
             code.store(builder.load(whole), code.row("total", I64(EVERYTHING)))
 
         code.by_width("total", used_, body)
@@ -235,7 +236,7 @@ def _win_lanes(typing_context, tables, theirs, mine, span):
 def _sweep(code, kind, rows, first, stop, mine, theirs):
     """What `_win_lanes` does, with vectors of a kind."""
     builder = code.builder
-    half, whole = ir.Constant(kind, [-0.5] * kind.count), code.room(kind)
+    half, whole, run = ir.Constant(kind, [-0.5] * kind.count), code.room(kind), code.begin_run(kind)
     with counting(builder, I64(0), rows) as row:
         code.store(builder.fmul(half, code.load(code.row("total", row))), code.row("running", row))
     builder.store(builder.fmul(half, code.load(code.row("total", I64(EVERYTHING)))), whole)
@@ -245,7 +246,8 @@ def _sweep(code, kind, rows, first, stop, mine, theirs):
 
     def add_until(stop):
         with counting(builder, builder.load(at_theirs), stop) as entry:
-            code.add_hand("running", whole, entry, code.index("their_place", entry), "their_card")
+            code.add_hand("running", whole, run, entry, code.index("their_place", entry), "their_card")
+        code.end_run("running", run)
         builder.store(stop, at_theirs)
 
     with counting(builder, first, stop) as g:
