@@ -45,19 +45,17 @@ def _unless(error: int, right: str, wrong: str) -> str:
 @cache
 def wrong_external() -> ModuleType:
     """External sampling (over packed trees) with its errors, compiled once a process."""
-    bounds = (
-        "hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight"
-    )
-    hopeless = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
+    bounds = "prune_below, floor, first_floor ="
+    here = f"{bounds} -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight"
+    prune_below = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
     floors = [_unless(NO_FLOOR, f"-pruning.{which} * weight", "-np.inf") for which in ("floor", "first_floor")]
     return mutant(
         external,
         ("import nogil_njit", "import allocating_njit"),  # `reach` is an array
         ("@nogil_njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (
-            f"    {bounds}\n",
-            f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
-            "    reach = np.ones(order.shape[0])\n",
+            f"    {here}\n",
+            f"    {bounds} {prune_below}, {', '.join(floors)}\n    reach = np.ones(order.shape[0])\n",
         ),
         (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
         (
@@ -68,7 +66,7 @@ def wrong_external() -> ModuleType:
             f"                        {_ADDITION.replace('word', 'second_word(rng)')}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
-        ("endings, weight)", "endings, weight * reach[place])"),
+        ("terminals, weight)", "terminals, weight * reach[place])"),
         (
             "traverser and node.block // 2 < last_street",
             f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
