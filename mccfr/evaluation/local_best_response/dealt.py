@@ -57,6 +57,15 @@ class ResponderDeal(ABC):
         """[H] the same, by which hands are paid: right in expectation over what is drawn for it."""
         return self.equity
 
+    @staticmethod
+    def met(weight: Floats) -> float:
+        """What the weights [H] of the policy's hands sum to."""
+        return float(weight.sum())
+
+    def won(self, weight: Floats) -> float:
+        """Weight [H] that the responder's hand beats less what beats it, by which he decides."""
+        return float(weight @ self.equity)
+
     @property
     @abstractmethod
     def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:

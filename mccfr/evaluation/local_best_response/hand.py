@@ -1,6 +1,6 @@
 """One hand of local best response against a policy: who holds what, what the responder does, what it pays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,6 +61,11 @@ class Responder:
         """`choose` says which of the policy's actions are followed, where the hand goes on after them."""
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
+
+    @staticmethod
+    def weight(ranges: Ranges) -> Floats:
+        """[H] weights of the policy's hands, wherever it is."""
+        return sum(ranges.values(), np.zeros(()))
 
     def play(self, dealt: ResponderDeal, weight: Floats) -> float:
         """Chips that the responder gets from `dealt` on, where the policy's hands have weights [H]."""
@@ -135,56 +140,52 @@ class Responder:
     # --- the responder's decisions ---
 
     def best_action(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> str:
-        """The action of the highest value if both players only check and call after it, and after the answer to it.
-
-        Chips are those of the whole hand, times the weight of the ranges.  Of actions of one value the first.
-        """
+        """The action of the highest value; of actions of one value the first."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
-        equity = dealt.equity
-        parts = {place: (float(weight.sum()), float(weight @ equity)) for place, weight in ranges.items()}
-        total, won = (sum(part[number] for part in parts.values()) for number in range(2))
-        folds: dict[tuple[Place, int], tuple[float, float]] = {}
         best, chosen = -np.inf, ""
-        for action in legal:
-            if action == "f":
-                value = self._sign * self._lines.folded(state) * total
-                stake = 0.0
-            elif action == "c":
-                fixed, stake = self._lines.checked_down(state)
-                value = self._sign * fixed * total + stake * won
-            else:
-                after = self._lines.apply(state, action)
-                folded, folded_won = self._folding(state, action, ranges, dealt, folds)
-                fixed, stake = self._lines.checked_down(after)
-                value = self._sign * (self._lines.folded(after) * folded + fixed * (total - folded))
-                value += stake * (won - folded_won)
-            if value > best + SAME * (1 + stake) * total:
-                best, chosen = value, str(action)
+        for action, value, apart in self.values(state, ranges, dealt):
+            if value > best + apart:
+                best, chosen = value, action
         return chosen
 
+    def values(self, state: Any, ranges: Ranges, dealt: Any) -> Iterator[tuple[str, Any, Any]]:
+        """Of each action: its value if both players only check and call after it, and after the answer to it, and what
+        a higher value must be above it by.
+
+        Chips are those of the whole hand, times the weight of the ranges, of one hand of the responder or of each.
+        """
+        whole = self.weight(ranges)
+        total, won = dealt.met(whole), dealt.won(whole)
+        known: dict[tuple[Place, int], tuple[Any, Any]] = {}
+        for action in self._lines.actions(state):
+            after, folded, folded_won = state, 0.0, 0.0
+            if action == "f":
+                yield action, self._sign * self._lines.folded(state) * total, SAME * total
+                continue
+            if action != "c":
+                after = self._lines.apply(state, action)
+                folded, folded_won = self._folding(state, action, ranges, dealt, known)
+            fixed, stake = self._lines.checked_down(after)
+            value = self._sign * (self._lines.folded(after) * folded + fixed * (total - folded))
+            yield str(action), value + stake * (won - folded_won), SAME * (1 + stake) * total
+
     def _folding(
-        self,
-        state: Any,
-        action: str,
-        ranges: Ranges,
-        dealt: ResponderDeal,
-        known: dict[tuple[Place, int], tuple[float, float]],
-    ) -> tuple[float, float]:
-        """(weight of what folds to a bet, the same times the equity against it); `known` remembers it by node."""
-        folded = won = 0.0
+        self, state: Any, action: str, ranges: Ranges, dealt: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
+    ) -> tuple[Any, Any]:
+        """(weight of what folds to a bet, what is won from it at showdown less what is lost); `known` remembers it."""
+        folded, won = 0.0, 0.0
         for place, weight in ranges.items():
             for (node, _), probability in self._lines.taken_for(place, state, action):
                 if (place, node) not in known:
                     number = self._lines.fold_of(node)
-                    if number is None:
-                        known[place, node] = (0.0, 0.0)
-                    else:
+                    share = np.zeros(len(weight))
+                    if number is not None:
                         share = self._rows.shared_out(node, dealt, weight)[number]
-                        known[place, node] = (float(share.sum()), float(share @ dealt.equity))
-                folded += probability * known[place, node][0]
-                won += probability * known[place, node][1]
+                    known[place, node] = dealt.met(share), dealt.won(share)
+                folded = folded + probability * known[place, node][0]
+                won = won + probability * known[place, node][1]
         return folded, won
 
 

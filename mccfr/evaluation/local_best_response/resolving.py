@@ -18,7 +18,7 @@ import numpy.typing as npt
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from mccfr.cards.dealt import DealtCards
 from mccfr.evaluation.local_best_response.dealt import RUN_OUTS, DeckBoard, Floats
-from mccfr.evaluation.local_best_response.hand import SAME, PolicyRows, Ranges, Responder, all_of_them
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Ranges, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.games.reading import OVER
 from mccfr.play.resolving.table import Acted, PublicState, Resolver
@@ -207,47 +207,20 @@ class WholeRange(Responder):
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
-        whole = self.weight(ranges)
-        total, won = here.met(whole), here.won(whole)
         best, chosen = np.full(len(own), -np.inf), np.zeros(len(own), np.int64)
-        known: dict[Any, tuple[Floats, Floats]] = {}
-        for number, action in enumerate(legal):
-            stake = 0.0
-            if action == "f":
-                value = self._sign * self._lines.folded(state) * total
-            elif action == "c":
-                fixed, stake = self._lines.checked_down(state)
-                value = self._sign * fixed * total + stake * won
-            else:
-                after = self._lines.apply(state, action)
-                folded, folded_won = self._folds(state, action, ranges, here, known)
-                fixed, stake = self._lines.checked_down(after)
-                value = self._sign * (self._lines.folded(after) * folded + fixed * (total - folded))
-                value += stake * (won - folded_won)
-            better = value > best + SAME * (1 + stake) * total
+        for number, (_, value, apart) in enumerate(self.values(state, ranges, here)):
+            better = value > best + apart
             best, chosen = np.where(better, value, best), np.where(better, number, chosen)
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
-    def _folds(
-        self, state: Any, action: str, ranges: Any, here: Rivals, known: dict[Any, tuple[Floats, Floats]]
-    ) -> tuple[Floats, Floats]:
-        """[1326] weight of what folds to a bet beside each hand, and what that hand beats of it less what beats it."""
-        if public(ranges):
-            ((place, weight),) = ranges.items()
-            (answering,) = self._entered(place, action, weight)
-            share = weight * answering.played()[answering.actions.index("f")]
-            return here.met(share), here.won(share)
-        folded, won = np.zeros((2, len(here.live)))
-        for place, weight in ranges.items():
-            for (node, _), probability in self._lines.taken_for(place, state, action):
-                if (place, node) not in known:
-                    number = self._lines.fold_of(node)
-                    none = np.zeros(len(weight))
-                    share = none if number is None else self._rows.shared_out(node, here, weight)[number]  # type: ignore[arg-type]
-                    known[place, node] = here.met(share), here.won(share) if number is not None else none
-                folded = folded + probability * known[place, node][0]
-                won = won + probability * known[place, node][1]
-        return folded, won
+    def _folding(self, state: Any, action: str, ranges: Any, dealt: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
+        """As `Responder._folding`, of each hand."""
+        if not public(ranges):
+            return super()._folding(state, action, ranges, dealt, known)
+        ((place, weight),) = ranges.items()
+        (answering,) = self._entered(place, action, weight)
+        share = weight * answering.played()[answering.actions.index("f")]
+        return dealt.met(share), dealt.won(share)
 
 
 def _left(ranges: Any, here: Rivals) -> Any:
