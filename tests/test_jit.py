@@ -2,12 +2,12 @@
 
 Shows:
 
-* Processes compile a kernel once between them, and copies of the same sources once between these
+* Processes, and copies of the same sources, compile a kernel once between them
   (test_processes_compile_a_kernel_once_between_them, test_a_copy_of_the_packages_finds_what_this_one_has_compiled)
 * What was compiled counts references only where its counters are, in whatever order kernels were compiled
   (test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does)
-* Processes find what others have compiled; numba and zarr are imported where they are needed
-  (test_processes_that_a_process_starts_find_what_it_has_compiled, test_starting)
+* numba and zarr are imported where they are needed (test_processes_that_a_process_starts_find_what_it_has_compiled,
+  test_starting)
 """
 
 import fcntl

@@ -196,8 +196,9 @@ def _progress(hands: int) -> Callable[[int], None]:
 def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
 
-    It listens on this machine alone. What is not legal becomes the nearest that is, and is told of; a player whose line
-    is cut may come back while his time runs. With --log the same command goes on with a match that was stopped.
+    It listens on this machine alone, unless --host says otherwise. What is not legal becomes the nearest that is, and
+    is told of; a player whose line is cut may come back while his time runs. With --log the same command goes on with
+    a match that was stopped.
 
     Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
     """

@@ -29,8 +29,8 @@ from storage.space import bytes_text
     default="auto",
     show_default=True,
     type=MethodName(),
-    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
-    "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
+    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response wins, on sampled "
+    "boards; lbr: what local best response wins; trained-br: what a trained opponent wins; bounds: these three; "
     "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
     "--against, else exact or, of whole hold'em, lbr (sampled-br with --boards); or module:Class.",
 )
@@ -56,10 +56,10 @@ from storage.space import bytes_text
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
 
-    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole
-    hold'em is too large for it: there lbr gives a lower bound. Head-to-head plays two strategies against each
-    other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with a 95 %
-    interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
+    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Of whole
+    hold'em it takes hours, or --flops for an estimate; lbr gives a lower bound. Head-to-head plays two strategies
+    against each other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with
+    a 95 % interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
     all else their games must be the same.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call

@@ -135,9 +135,10 @@ METHODS = (
 class EvaluationConfig(Table, frozen=True):
     """When the strategy is measured while the run goes on, and how.
 
-    `exact` computes exploitability, which whole hold'em is too large for; `head-to-head` plays it against the strategy
-    of the first checkpoint kept by `keep` (until there is one: against uniform play); `auto` is the first of them that
-    suits the game.  Several `methods` in place of one are used at each point, in their order.
+    `exact` computes exploitability, of whole hold'em from as many flops as `budget_seconds` allows; `head-to-head`
+    plays it against the strategy of the first checkpoint kept by `keep` (until there is one: against uniform play);
+    `auto` is the first of them that suits the game.  Several `methods` in place of one are used at each point, in
+    their order.
     """
 
     method: str = AUTO  # one of METHODS, or a user's

@@ -2,8 +2,8 @@
 
 Shows:
 
-* Whole arrays are read back by us and by plain readers, directly or through the page cache, and no damaged cell is
-  taken for sound (test_whole_arrays_are_read_back_by_us_and_by_plain_readers,
+* Whole arrays are read back by us and by plain readers, and no damaged cell is taken for sound
+  (test_whole_arrays_are_read_back_by_us_and_by_plain_readers,
   test_file_systems_without_direct_transfers_have_the_same_files, test_damaged_cells_are_never_taken_for_sound,
   test_checksums_of_parts_join_to_that_of_the_whole)
 * `verify` reads every byte of a table and of a block's version once, and names what is damaged or no number

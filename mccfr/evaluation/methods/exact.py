@@ -80,8 +80,8 @@ class ExactMethod(OverAllDeals):
         """As `Method.options_problem`: of whole hold'em a run evaluates as many flops as a time allows."""
         if _by_flops(game) and options.budget_seconds is None:
             return (
-                f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget, for an "
-                "estimate, or use the method lbr; `mccfr evaluate --method exact` takes hours"
+                f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget_seconds, "
+                "for an estimate, or use the method lbr; `mccfr evaluate --method exact` takes hours"
             )
         return None
 

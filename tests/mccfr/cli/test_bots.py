@@ -5,8 +5,8 @@ Shows:
 * Bots are legal and in step at a dealer and at a double of Slumbot, against minimum, odd, large and random bets
   (test_a_bot_at_our_dealer_is_legal_and_in_step, test_hands_are_legal_and_in_step,
   test_twenty_thousand_hands_at_our_dealer, test_two_thousand_hands_over_http)
-* Bots that solve their hands again play legally and in step with the dealer; a signal ends a bot with its hands kept,
-  and a dealer, whose match then goes on from its log (test_a_bot_that_solves_its_hands_again_is_legal_and_in_step,
+* So are bots that solve their hands again; a signal ends a bot with its hands kept, and a dealer, whose match then goes
+  on from its log (test_a_bot_that_solves_its_hands_again_is_legal_and_in_step,
   test_hundreds_of_hands_of_a_bot_that_solves_them_again, test_a_signal_ends_a_bot_with_its_hands_kept,
   test_a_signal_ends_a_dealer_and_its_match_goes_on)
 """

@@ -10,17 +10,17 @@ Shows:
 * Strata lie so that no exchange of two ends intervals sooner (test_no_exchange_of_two_strata_ends_intervals_sooner)
 * Changes added twice and an interval on the wrong first street change the digest; a late answer does not
   (test_planted_errors_change_the_digest_and_late_answers_do_not)
-* A machine keeps the rows of its own strata alone; a full disk and damaged rows of one of them are found
+* A machine keeps its own strata's rows alone; a full disk and damaged rows are found
   (test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated,
   test_a_disk_that_a_machine_finds_full_is_told_and_tried_again,
   test_damaged_rows_are_found_and_the_run_goes_on_from_before, test_strata_move_to_no_machine_without_room_for_them,
   test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory,
   test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory,
   test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back)
-* What is damaged or gone of a checkpoint comes back from its second copy on another machine; with both damaged the
-  one before is taken (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone,
+* What is damaged or gone of a checkpoint comes back from its copy on another machine; with both damaged the one before
+  is taken (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone,
   test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts)
-* Machines that differ or do not answer, a directory that is not shared, taken ports and too many machines are refused
+* Machines that differ or do not answer, directories not shared, taken ports and too many machines are refused
   (test_machines_that_differ_are_named_with_what_differs, test_a_directory_that_is_not_shared_is_found,
   test_bad_input_is_refused_in_a_sentence, test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)
 """

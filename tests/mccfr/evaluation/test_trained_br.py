@@ -2,7 +2,7 @@
 
 Shows:
 
-* A trained responder comes close to the exact best response and is never above; the policy stands still
+* A trained responder comes close to the exact best response and is never above
   (test_it_comes_close_to_the_best_response_and_never_above, test_no_seed_is_above_the_exact_figure,
   test_the_policy_stands_still)
 * It learns, is chosen and is scored on cards of their own; one stream for two of these is caught

@@ -2,9 +2,9 @@
 
 Shows:
 
-* Values of hands at each decision equal their definition; planted errors show (test_it_equals_the_definition,
-  test_planted_errors_show); drawn boards stand for all (test_boards_that_are_drawn_stand_for_all)
-* Buckets by values: the same by any workers and parts, killed in between; hands alike together; anew for another policy
+* Values of hands at each decision equal their definition; drawn boards stand for all (test_it_equals_the_definition,
+  test_boards_that_are_drawn_stand_for_all; planted: test_planted_errors_show)
+* Buckets by values are the same by any workers and parts, killed in between, and anew for another policy
   (test_buckets_by_values)
 """
 

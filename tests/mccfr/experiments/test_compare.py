@@ -331,7 +331,7 @@ def test_bad_experiments_are_refused_in_one_sentence(document, said):
             changed(variant=[{"name": "a", "set": ["solver.algorithm=cfr", "solver.variant=x"]}]),
             r"variant 'a': solver\.",
         ),
-        (changed(variant=[{"name": "a", "set": WHOLE_BOARDS}]), "too large for exact exploitability"),
+        (changed(variant=[{"name": "a", "set": WHOLE_BOARDS}]), "give evaluation.budget_seconds"),
     ],
 )
 def test_what_cannot_be_run_or_measured_is_refused_before_anything_is_written(tmp_path, document, said):

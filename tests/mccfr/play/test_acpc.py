@@ -2,8 +2,8 @@
 
 Shows:
 
-* Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored as
-  they are (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
+* Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored
+  (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
 * Mutated lines and answers of servers end in a sentence or are passed over
   (test_only_refusals_come_out)
 * A match goes on from its log, and a player whose line was cut in his hand (test_a_match_goes_on_from_its_log,

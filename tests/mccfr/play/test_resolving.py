@@ -5,21 +5,20 @@ Shows:
 * Safe re-solving gives away no more than its gaps say, on Leduc, nested, with gifts; Coin Toss has the numbers that
   its blueprint gives (test_safe_resolving_keeps_within_its_bound, test_safe_resolving_of_fifty_blueprints,
   test_nested_resolving_keeps_within_its_bound, test_gifts_keep_within_the_bound, test_coin_toss_by_its_numbers)
-* Also where suits are merged, and on the 20-card twin; boards that share buckets are refused
+* Also where suits are merged, and on the twin; boards that share buckets are refused
   (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin,
   test_boards_that_share_buckets_are_refused)
-* Also where hands share buckets on later streets and boards are sampled, with planted errors; at the table a flop is
-  solved and carried on (test_sampled_boards_keep_within_the_bound_and_solve,
-  test_sampled_values_of_all_boards_are_exact, test_errors_of_sampled_solving_are_caught,
-  test_a_flop_is_solved_and_carried_on)
-* One street solved with several continuations behind it is nearly as good as an equilibrium, with one it is
-  exploited; at the table the policy stands in every copy (test_a_street_solved_with_several_continuations,
-  test_one_continuation_is_found_out, test_limited_best_responses_are_exact_where_nothing_is_bet_later,
-  test_biased_continuations, test_a_flop_alone_is_solved_with_the_policy_below)
-* A gadget's better equilibria are found: hands that stay out are answered as if they had not; planted: nobody enters by
-  mistake (test_hands_that_stay_out_are_answered)
-* Planted: later streets that learn, choices of the wrong player, own continuations that are biased, a response that
-  is none (test_errors_of_depth_limited_solving_are_caught)
+* Also where hands share buckets later and boards are sampled; at the table a flop is solved and carried on
+  (test_sampled_boards_keep_within_the_bound_and_solve, test_sampled_values_of_all_boards_are_exact,
+  test_errors_of_sampled_solving_are_caught, test_a_flop_is_solved_and_carried_on)
+* One street solved with several continuations is nearly as good as an equilibrium, with one it is exploited
+  (test_a_street_solved_with_several_continuations, test_one_continuation_is_found_out,
+  test_limited_best_responses_are_exact_where_nothing_is_bet_later, test_biased_continuations,
+  test_a_flop_alone_is_solved_with_the_policy_below)
+* Hands that stay out are answered as if they had not; planted: nobody enters by mistake
+  (test_hands_that_stay_out_are_answered)
+* Planted: later streets that learn, choices of the wrong player, biased continuations, a response that is none
+  (test_errors_of_depth_limited_solving_are_caught)
 * Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
   updated, a gift that every spot takes whole (test_errors_of_the_gadget_are_caught, test_spots_share_a_gift,
   test_an_own_range_not_updated_after_a_re_solve_is_caught)

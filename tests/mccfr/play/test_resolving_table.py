@@ -2,10 +2,9 @@
 
 Shows:
 
-* At the table, what is played follows from the public state; local best response, and a best response on the river,
-  take as much from hands that are carried into endgames unsolved as from the policy
-  (test_what_is_played_follows_from_the_public_state, test_a_bet_that_the_endgame_has_not_is_solved_again,
-  test_local_best_response_takes_as_much_where_nothing_is_solved,
+* What is played follows from the public state; local best response, and a best response on the river, take as much from
+  hands that are carried into endgames unsolved as from the policy (test_what_is_played_follows_from_the_public_state,
+  test_a_bet_that_the_endgame_has_not_is_solved_again, test_local_best_response_takes_as_much_where_nothing_is_solved,
   test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
   test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved,
   test_rivers_that_are_drawn_stand_for_all_of_a_turn)
@@ -13,9 +12,9 @@ Shows:
   (test_hands_that_are_played_at_once_play_as_each_alone, test_hands_that_a_board_hits_are_caught,
   test_what_is_taken_off_as_luck_is_nothing_on_average,
   test_lines_that_are_drawn_stand_for_all)
-* Planted: an own range that is not updated, or the opponent's, a translation that is drawn again; a bet that is taken
-  for a closing check tells of the hands of who makes it and who calls it
-  (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught,
+* Planted: a range that is not updated, a translation that is drawn again. A bet that is taken for a closing check tells
+  of the hands of who makes it and who calls it (test_an_own_range_that_is_not_updated_is_caught,
+  test_a_translation_drawn_again_is_caught,
   test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check)
 """
 

@@ -9,7 +9,6 @@ Shows:
 
 import csv
 import json
-import re
 import sys
 from contextlib import contextmanager, nullcontext
 
@@ -55,7 +54,6 @@ from mccfr.runs.session.start import Terms, start_run
 from mccfr.tables import strategy as module
 from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
-from storage.npy import npy_pieces
 
 TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
 LIMIT = PokerGame(limit=True, antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
@@ -351,25 +349,3 @@ def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypa
     assert one["policy"] == other["policy"]
     stored = averages.stored_average(game, run.config, checkpoint)
     assert decision_views(game, stored, shown_cards(game, (), 6), 10**6) == views
-
-
-# --- The programs of docs/policies.md for readers that have neither this package nor a reader of .npy files ---
-
-
-def documented(function):
-    """What the block of docs/policies.md that defines a function defines."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
-    names = {}
-    source = next(block for block in blocks if f"def {function}(" in block)
-    exec(source.partition("\nprint(")[0], names)
-    return names[function]
-
-
-@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "i1", "i2", "i4", "i8", "f4", "f8"])
-def test_a_cell_is_read_with_nothing_but_bytes(tmp_path, dtype):
-    cells = np.random.default_rng(1).integers(0, 256, (7, 24 // np.dtype(dtype).itemsize * 8), np.uint8)
-    array = cells.view(dtype) if dtype[0] != "f" else (cells[:, :5] / 7).astype(dtype)
-    (tmp_path / "x.npy").write_bytes(b"".join(npy_pieces(array)))
-    cell = documented("cell")
-    for row, column in np.ndindex(array.shape):
-        assert cell(tmp_path / "x.npy", row, column) == array[row, column]
