@@ -160,16 +160,16 @@ class Responder:
         total, won = dealt.met(whole), dealt.won(whole)
         known: dict[tuple[Place, int], tuple[Any, Any]] = {}
         for action in self._lines.actions(state):
-            after, folded, folded_won = state, 0.0, 0.0
             if action == "f":
                 yield action, self._sign * self._lines.folded(state) * total, SAME * total
                 continue
-            if action != "c":
-                after = self._lines.apply(state, action)
-                folded, folded_won = self._folding(state, action, ranges, dealt, known)
+            after = state if action == "c" else self._lines.apply(state, action)
             fixed, stake = self._lines.checked_down(after)
-            value = self._sign * (self._lines.folded(after) * folded + fixed * (total - folded))
-            yield str(action), value + stake * (won - folded_won), SAME * (1 + stake) * total
+            value = self._sign * fixed * total + stake * won
+            if action != "c":
+                folded, folded_won = self._folding(state, action, ranges, dealt, known)
+                value = value + self._sign * (self._lines.folded(after) - fixed) * folded - stake * folded_won
+            yield str(action), value, SAME * (1 + stake) * total
 
     def _folding(
         self, state: Any, action: str, ranges: Ranges, dealt: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
