@@ -22,7 +22,7 @@ from open_spiel.python.algorithms import exploitability
 from places import ROOT, RUNS
 from policies import document
 from pyarrow import parquet
-from refusals import refused
+from refusals import refusals, refused
 from sessions import OUTCOME, make, trained
 from small_games import BLINDS
 from strategies import random_strategy
@@ -137,21 +137,27 @@ def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, tex
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        LeducGame(raises=1),
-        LeducGame(bets=((1,), (2,))),
-        AkqGame(),
-        MatrixGame(payoffs=((1, -1), (-1, 1))),
-        HoldemSubgame(file="games/river.txt"),
-    ],
-    ids=lambda config: type(config).__name__,
+def written(config, tmp_path):
+    write(tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
+
+
+test_refusals = refusals(
+    *(
+        ("OpenSpiel has no game like", written, config)
+        for config in (
+            LeducGame(raises=1),
+            LeducGame(bets=((1,), (2,))),
+            AkqGame(),
+            MatrixGame(payoffs=((1, -1), (-1, 1))),
+            HoldemSubgame(file="games/river.txt"),
+        )
+    ),
+    ("whole chips only", written, PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
+    (
+        "'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet",
+        lambda tmp_path: write(tmp_path / "p", KuhnGame(), kind="xlsx"),
+    ),
 )
-def test_games_that_openspiel_has_not_are_refused(tmp_path, config):
-    refused("OpenSpiel has no game like", write, tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
-    with pytest.raises(ValueError, match="whole chips only"):
-        write(tmp_path / "p", PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1)))
 
 
 def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
@@ -321,11 +327,6 @@ def test_nothing_of_others_is_overwritten(tmp_path, kind):
     for _ in range(2):
         write(tmp_path / "out", KuhnGame(), uniform_strategy(game), kind, tables)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["directory", "file", "out"]
-
-
-def test_unknown_format_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet"):
-        write(tmp_path / "p", KuhnGame(), kind="xlsx")
 
 
 @pytest.mark.parametrize(
