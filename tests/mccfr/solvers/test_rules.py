@@ -101,10 +101,3 @@ def test_a_rule_that_does_not_compile_is_told_of_in_one_sentence_before_anything
     with pytest.raises(ValueError, match=r"the regret rule .*python_only does not compile: ") as raised:
         _ = python_only.address
     assert "\n" not in str(raised.value)
-
-
-def test_it_is_refused_where_it_is_not_defined():
-    with pytest.raises(ValueError, match="pruning = 'regret-based' is for regret-matching without discounts"):
-        mccfr.solver(mccfr.game("kuhn"), "cfr", variant="toys:own_dcfr", pruning="regret-based")
-    with pytest.raises(ValueError, match=r"variant = 'toys:long_kuhn' is a function: an mccfr.Variant is needed"):
-        mccfr.solver(mccfr.game("kuhn"), "cfr", variant="toys:long_kuhn")

@@ -7,15 +7,12 @@ from itertools import product
 import numpy as np
 import pyspiel
 import pytest
-from refusals import refused
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
+from mccfr.config.games import GoofspielGame, OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
-from mccfr.games.matrix import matrix
 from mccfr.games.openspiel import import_openspiel
-from mccfr.games.poker import kuhn
 from mccfr.solvers.histories.histories import best_response_value, expected_value
 from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
 from mccfr.trees.histories import Chance, Decision, build_history_tree
@@ -171,12 +168,3 @@ def test_lost_recall_is_found():
     best_response_value(broken, uniform_strategy(game), 0)
     with pytest.raises(ValueError, match=rf"player 1 lacks perfect recall at node {other} of goofspiel"):
         best_response_value(broken, uniform_strategy(game), 1)
-
-
-def test_refusals():
-    cards = kuhn(KuhnGame())
-    refused("kuhn deals cards beside its tree", expected_value, cards, uniform_strategy(cards))
-    game = GAMES["goofspiel-4"]
-    with pytest.raises(ValueError, match=r"player 0's strategy has the shape \(1, 6\)"):
-        best_response_value(game, uniform_strategy(matrix(MatrixGame(payoffs=[[1] * 2] * 6))), 1)
-    refused("player = 2: it must be 0 or 1", best_response_value, game, uniform_strategy(game), 2)

@@ -2,7 +2,6 @@
 
 import pytest
 from linear_program import solve_linear_program
-from refusals import refused
 
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
@@ -86,7 +85,3 @@ def test_chance_of_unequal_probabilities():
 
     game = Game("coin", build_history_tree("", grow), NO_CARDS)
     assert_optimal(game, solve_linear_program(game), 1.0)
-
-
-def test_a_game_with_cards_beside_its_tree_is_refused():
-    refused("kuhn deals cards beside its tree", solve_linear_program, kuhn(KuhnGame()))

@@ -24,7 +24,6 @@ from strategies import some_locks
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
-from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
@@ -32,7 +31,7 @@ from mccfr.games.game import Game, Rake
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, street_tables
-from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.solvers.public.vector_cfr import VectorCfr, memory
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
@@ -364,16 +363,6 @@ def test_memory_is_known_beforehand():
         assert needed.working_table_bytes == (0 if made.alternating else 8 * cells * 3)
         assert needed.total_bytes > needed.table_bytes + needed.working_table_bytes
         assert needed.table_bytes == sum(table.nbytes for table in VectorCfr(game, made, "float64").tables.values())
-
-
-def test_unfit_arguments_are_refused():
-    game, made = toy(), variant("dcfr")
-    refused("dtype = 'float16': one of float32, float64", VectorCfr, game, made, "float16")
-    refused("workers = 0", VectorCfr, game, made, workers=0)
-    refused("keeps its chance in the tree", VectorCfr, replace(game, cards=NO_CARDS), made)
-    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
-    refused("predicted_regret/street0/player0 is missing", VectorCfr, game, variant("optimistic-dcfr"), tables=tables)
-    refused("float64 is needed", VectorCfr, game, made, "float64", tables=tables)
 
 
 # --- Threads that share walks of a public tree: what they share, and that nobody waits for one that fails ---
