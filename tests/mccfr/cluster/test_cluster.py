@@ -22,7 +22,7 @@ Shows:
   test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts)
 * Machines that differ or do not answer, directories not shared, taken ports and too many machines are refused
   (test_machines_that_differ_are_named_with_what_differs, test_a_directory_that_is_not_shared_is_found,
-  test_bad_input_is_refused_in_a_sentence, test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)
+  test_bad_input, test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)
 """
 
 import errno

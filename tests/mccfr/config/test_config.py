@@ -36,6 +36,7 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("unknown key 'x' in game.menu.flop", {"game": SUBGAME | {"menu": {"flop": {"x": 1}}}}),
     ("^solver.discount = 'lin' is not one of: 'none', 'linear'", {"game": KUHN, "solver": {"discount": "lin"}}),
     ("^solver.epsilon = 0.0 .* above 0 and at most 1", {"game": KUHN, "solver": OUTCOME | {"epsilon": 0}}),
+    ("^solver.warm_start = 0", {"game": KUHN, "solver": {"algorithm": "cfr-br", "warm_start": 0}}),
     ("^solver.period_nodes = 0 .* at least 1", {"game": KUHN, "solver": {"period_nodes": 0}}),
     ("^run.workers = -1 .* 0 .in this process. to 1024", {"game": KUHN, "run": {"workers": -1}}),
     ("^run.strata = 0 .* at least 1", {"game": KUHN, "run": {"strata": 0}}),
@@ -104,8 +105,10 @@ def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning)
 def test_a_key_of_which_some_values_went_keeps_the_others():
     solver = {"algorithm": "cfr-br", "variant": "cfr", "trunk": "own", "warm_start": 7}
     assert config_from({"game": KUHN, "solver": solver}, "run.toml").solver.warm_start == 7
-    policy = config_from({"game": KUHN, "solver": solver | {"warm_start": "policy"}}, "run.toml")
-    assert "solver.warm_start = 'policy', in whose place there are nodes of external" in (former_problem(policy) or "")
+    nodes, zeros = "there are nodes of external", "tables begin with zeros now"
+    for other, instead in ((solver, nodes), ({"algorithm": "external-sampling"}, zeros)):
+        found = former_problem(config_from({"game": KUHN, "solver": other | {"warm_start": "policy"}}, "x")) or ""
+        assert found.startswith(f"solver.warm_start = 'policy', in whose place {instead}")
 
 
 def test_keys_of_a_cluster_that_went_are_passed_over(caplog):

@@ -7,7 +7,7 @@ Shows:
   test_nested_resolving_keeps_within_its_bound, test_gifts_keep_within_the_bound, test_coin_toss_by_its_numbers)
 * Also where suits are merged, and on the twin; boards that share buckets are refused
   (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin,
-  test_boards_that_share_buckets_are_refused)
+  test_what_cannot_be_solved)
 * Also where hands share buckets later and boards are sampled; at the table a flop is solved and carried on
   (test_sampled_boards_keep_within_the_bound_and_solve, test_sampled_values_of_all_boards_are_exact,
   test_errors_of_sampled_solving_are_caught, test_a_flop_is_solved_and_carried_on)

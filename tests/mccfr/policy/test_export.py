@@ -40,7 +40,7 @@ from mccfr.config.games import (
 )
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.policy.export import FORMATS, export
+from mccfr.policy.export import export
 from mccfr.policy.export.openspiel import load_policy
 from mccfr.report.boards import shown_cards
 from mccfr.report.decisions import decision_views
@@ -311,22 +311,6 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
 
 
 # All formats ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [name for name in FORMATS if name != "parquet"])
-def test_nothing_of_others_is_overwritten(tmp_path, kind):
-    game = build_game(KuhnGame(), ROOT)
-    tables = filled_tables(game)
-    (tmp_path / "directory").mkdir()
-    (tmp_path / "directory" / "mine").write_text("keep")
-    (tmp_path / "file").write_text("keep")
-    for out in ("directory", "file"):
-        with pytest.raises(FileExistsError, match="remove it or choose another name"):
-            write(tmp_path / out, KuhnGame(), uniform_strategy(game), kind, tables)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["directory", "file", "mine"]
-    for _ in range(2):
-        write(tmp_path / "out", KuhnGame(), uniform_strategy(game), kind, tables)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["directory", "file", "out"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Shows:
 
 * Exported networks give the explicit average by the documents' reader; draws by seed are by weight; damage, other
   games and versions are refused (test_the_reader_of_the_documents_makes_the_explicit_average,
-  test_an_answer_is_the_mean_of_what_networks_play, test_networks_that_are_none_of_this_game_are_refused)
+  test_an_answer_is_the_mean_of_what_networks_play, test_networks_that_are_none_of_this_game)
 """
 
 import json
