@@ -139,15 +139,9 @@ def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
 
 
 def test_paths_that_are_no_runs(capsys, tmp_path):
-    for arguments in (
-        ("status", tmp_path / "no"),
-        ("resume", tmp_path / "no"),
-        ("evaluate", tmp_path / "no"),
-        ("verify", tmp_path / "no"),
-        ("export", tmp_path / "no", tmp_path / "out"),
-        ("query", tmp_path / "no", ""),
-    ):
-        assert "no" in refused(capsys, tmp_path, *arguments)
+    out = tmp_path / "out"
+    for verb, *more in (["status"], ["resume"], ["evaluate"], ["verify"], ["export", out], ["query", ""]):
+        assert "no" in refused(capsys, tmp_path, verb, tmp_path / "no", *more)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "status", "solve", "verify"])

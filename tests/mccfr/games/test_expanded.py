@@ -169,9 +169,3 @@ def test_every_line_is_its_own_node_with_the_trees_payoffs(name):
             else:
                 assert found.apply(state, action) == found.read(line_text(tree, child))[0]
     assert ended == (tree.arrays.kind == TERMINAL).sum()
-
-
-def test_what_is_not_possible_is_refused_with_what_is():
-    found = real_betting(game_of("kuhn"))
-    with pytest.raises(ValueError, match="after '': 'r300' is not possible here; legal actions: c, b"):
-        found.apply(found.start()[0], "r300", "after ''")

@@ -239,5 +239,8 @@ test_what_means_nothing = refusals(
 )
 
 
-def test_games_without_cards_are_refused(tmp_path):
-    refused("deals no cards beside its tree", open_spots, write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
+def bids(tmp_path):
+    open_spots(write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
+
+
+test_games_without_cards = refusals(("deals no cards beside its tree", bids))

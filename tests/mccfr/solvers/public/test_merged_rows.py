@@ -13,7 +13,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from places import RUNS
-from refusals import refused
+from refusals import refusals
 from same import assert_same_arrays
 
 from abstraction.cards import card_mask, parse_cards
@@ -283,7 +283,9 @@ def test_no_working_tables_are_needed(monkeypatch):
     assert needed.table_bytes == before.table_bytes == 2 * regrets
 
 
-def test_ranges_of_the_callers_are_refused():
-    """They might tell apart what shares a row."""
-    cfr = VectorCfr(leduc(), variant("dcfr"))
-    refused("only where every hand on every board has its row", cfr.traverse, 0, list(cfr.public.reach))
+test_ranges_of_the_callers = refusals(
+    (
+        "only where every hand on every board has its row",
+        lambda: (cfr := VectorCfr(leduc(), variant("dcfr"))).traverse(0, list(cfr.public.reach)),
+    )
+)
