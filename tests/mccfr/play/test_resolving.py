@@ -24,7 +24,6 @@ Shows:
   test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
-from dataclasses import replace
 from functools import cache
 
 import msgspec
@@ -33,7 +32,7 @@ import pytest
 from msgspec import structs
 from mutants import mutant
 from refusals import refusals
-from small_games import RUNS, coin_toss, game_of
+from small_games import RUNS, coin_toss, game_of, shared_buckets
 from strategies import random_strategy
 
 from mccfr.config.file import load_config
@@ -369,10 +368,7 @@ def merged(here):
 
 
 def shared_boards():
-    game = poker(TWO_CARDS)
-    cards = game.cards.listed()
-    one = [np.where(numbers < 0, numbers, 0) for numbers in cards.bucket]
-    lossy = replace(game, cards=replace(cards, bucket=one, buckets=np.ones_like(cards.buckets)))
+    lossy = shared_buckets(poker(TWO_CARDS), 1)
     resolve_street(lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
 
 

@@ -19,6 +19,7 @@ import pytest
 from places import RUNS
 from refusals import refused
 from same import assert_same_arrays
+from small_games import shared_buckets
 from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
@@ -56,14 +57,7 @@ def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     reach = 0.1 + generator.random(cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
     game = replace(game, cards=replace(cards, reach=reach))
-    return game if buckets is None else shared_rows(game, buckets)
-
-
-def shared_rows(game: Game, buckets: int) -> Game:
-    """The game with its buckets thrown together."""
-    cards = game.cards
-    bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in cards.bucket]
-    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, buckets)))
+    return game if buckets is None else shared_buckets(game, buckets)
 
 
 def share_hands_by_strength(game: Game, board: str) -> Game:
@@ -192,7 +186,7 @@ def test_rows_that_are_all_free_change_no_bit():
         np.testing.assert_array_equal(table, other.tables[name])
 
 
-def test_own_deal_weights_matter_only_to_shared_rows():
+def test_own_deal_weights_matter_only_to_shared_buckets():
     """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
     made = variant("dcfr")
     assert run_both(toy(), made, weigh=False)[2] < 1e-10
@@ -239,7 +233,7 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
     game = replace(game, cards=replace(model, reach=np.take_along_axis(ranges, first, axis=1)))
     assert walked_boards(game) == walked
     if buckets is not None:  # rows of boards that stand for different numbers of boards
-        game = shared_rows(game, buckets)
+        game = shared_buckets(game, buckets)
         assert walked_boards(game) == walked
     cfr, _, worst = run_both(game, variant("dcfr", updates=updates))
     assert worst < 1e-10
@@ -303,7 +297,7 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
 
 def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
     """Tasks of one exit add to the same cells: at the same time, some would be lost."""
-    game, made = shared_rows(small_turn(), 1), variant("dcfr")
+    game, made = shared_buckets(small_turn(), 1), variant("dcfr")
     alone = VectorCfr(game, made)
     assert not alone.in_place
     alone.iterate(20)
