@@ -108,6 +108,14 @@ def by_twos(game: Game) -> Game:
     return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
 
 
+def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
+    """The game with unequal ranges, without ties, which rounding would decide; some hands are missing."""
+    generator = np.random.default_rng(seed)
+    reach = 0.1 + generator.random(game.cards.reach.shape)
+    reach[generator.random(reach.shape) < missing] = 0
+    return replace(game, cards=replace(game.cards, reach=reach))
+
+
 def coin(infoset: Callable[[str], str]) -> Game:
     """Chance throws a coin of 1/4 and 3/4, and player 1 chooses, at infosets named by what was thrown."""
 

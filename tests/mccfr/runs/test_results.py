@@ -126,7 +126,6 @@ def met_at_a_checkpoint_of_a_policy(leduc_runs):
     evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
 
 
-CALLS = ("--against", "always-call")
 test_what_would_be_passed_over = refusals(
     (
         "exact meets no opponent: leave --against out",
