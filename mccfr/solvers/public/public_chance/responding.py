@@ -37,8 +37,10 @@ from storage.schema import ArraySpec
 
 TRUNK = "trunk_regret"
 """Kind of the tables of the opponents' regrets."""
-OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000), plus=False)
-"""How updates are weighted."""
+OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000, beta=1.0), plus=False)
+"""How updates of learners are weighted."""
+OF_OPPONENTS = Schedule("dcfr", period_nodes=100_000)
+"""Discounts of opponents' regrets, where they are discounted."""
 
 
 def responding_specs(
@@ -82,7 +84,8 @@ class RespondedSampling(PublicChanceSampling):
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
         if self._sweep is not None and (trunk is None or not responds):
-            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(kind)]
+            others = OF_OPPONENTS if responds else options.schedule
+            self._sweep.also([table for name, table in tables.items() if name.startswith(kind)], others)
         self._of_learner = []
         for learner in range(2):
             mine = [block % 2 == learner for block in range(len(regret))]
