@@ -12,7 +12,10 @@ what a best response of the whole game does there.  What is sampled: boards.  Ch
 part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
 and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by period,
 and so are those of opponents on the same buckets: where they are not, whole hold'em gives away a fifth more after as
-many boards.  Rows of finer trunks are met too rarely for it (1.27 for 1.24 chips on the twin, lossless).
+many boards.  Rows of finer trunks are met too rarely for it (1.27 for 1.24 chips on the twin, lossless).  Learners
+remember negative regrets (beta = 1), as what a bucket gains swings by whole pots from board to board and a bad action
+that is soon forgotten is soon tried again; opponents forget them (beta = 0), as they answer what the learner does now
+(whole hold'em after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md).
 """
 
 from collections.abc import Mapping, Sequence
