@@ -30,8 +30,8 @@ from mccfr.solvers.public.public_chance.board_rows import (
     take_values,
     weigh_gains,
 )
-from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs, store_values
+from mccfr.solvers.public.terminals.board_values import LANES, Lanes, new_lanes, store_lanes, sum_lanes
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
@@ -241,54 +241,80 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 
 @part_njit
+def _sort_jobs(jobs, count):
+    """`jobs.order`: those with showdowns only first, with folds only last; where folds begin, and showdowns end."""
+    place, first, stop, order = 0, 0, 0, jobs.order
+    for kind in range(3):
+        if kind == 1:
+            first = place
+        if kind == 2:
+            stop = place
+        for job in range(count):
+            showdown, fold = jobs.ending[1, job] != NOWHERE, jobs.ending[0, job] != NOWHERE
+            if kind == (np.int64(fold) if showdown else 2):
+                order[place] = job
+                place += 1
+    return first, stop
+
+
+@part_njit
 def _terminals(board, task, scratch, count):
     """Values of the terminals of all jobs, LANES ranges at a time."""
-    player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
+    player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
+    folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
     for start in range(0, count, LANES):
-        stop, showdown = min(start + LANES, count), False
-        for job in range(start, stop):
-            showdown = showdown or jobs.ending[1, job] != NOWHERE
-        _load(board, task, scratch, start, stop)
-        fill_lanes(board, player, showdown, lanes)
+        here = order[start : min(start + LANES, count)]
+        used, first, stop = len(here), max(folds_from - start, 0), min(showdowns_to - start, len(here))
+        _load(board, task, scratch, here)
+        sum_lanes(board, player, stop > 0, lanes)
         for lane in range(LANES):
             limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
-        for kind in range(1 + showdown):
-            _store(board, task, scratch, start, stop, kind)
+        if first < used:
+            _store(board, task, scratch, here, 0, (first, used))
+        if stop > 0:
+            _store(board, task, scratch, here, 1, (np.int64(0), stop))
 
 
 @part_njit
-def _load(board, task, scratch, start, stop):
+def _load(board, task, scratch, here):
     """The ranges of some jobs side by side."""
-    jobs, lanes, other = scratch.jobs, scratch.lanes, 1 - task.traverser
-    if task.response.player < 0:
-        load_lanes(board, other, scratch.reach, jobs.source[start:stop], lanes.reach)
-        return
+    jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
+    count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
-        lanes.picked[0, lane] = jobs.source[min(start + lane, stop - 1)]
-    load_ranges(lanes.reach, scratch.reach, lanes.picked[0], board.count[other], stop - start)
+        picked[lane] = jobs.source[here[min(lane, used - 1)]]
+    if task.response.player >= 0:
+        load_ranges(lanes.reach, reach, picked, count, used)
+        return
+    order = board.showdown.order[other]
+    for lane in range(used):
+        for k in range(count):
+            lanes.turned[lane, k] = reach[picked[lane], order[k]]
+    for lane in range(LANES):
+        picked[lane] = min(lane, used - 1)
+    load_ranges(lanes.reach, lanes.turned, picked, count, used)
 
 
 @part_njit
-def _store(board, task, scratch, start, stop, kind):
-    """The values of some jobs' folds (0) or showdowns (1) back to their rows."""
-    jobs, lanes, player = scratch.jobs, scratch.lanes, task.traverser
-    picked, factor, value, found = lanes.picked, lanes.factor, scratch.value, 0
-    table = lanes.won if kind else lanes.disjoint
-    if task.response.player < 0:
-        for job in range(start, stop):
-            if jobs.ending[kind, job] != NOWHERE:
-                picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
-                factor[found] = jobs.chips[kind, job]
-                found += 1
-        store_lanes(board, player, table, found, lanes, value)
+def _store(board, task, scratch, here, kind, span):
+    """The values of some jobs' folds (0) or showdowns (1), those of lanes first .. stop-1, back to their rows."""
+    jobs, lanes, player, (first, stop) = scratch.jobs, scratch.lanes, task.traverser, span
+    value, target, order = scratch.value, lanes.picked[1], board.showdown.order[task.traverser]
+    for lane in range(LANES):
+        target[lane], job = value.shape[0] - 1, here[min(lane, stop - 1)]
+        lanes.factor[lane] = jobs.chips[kind, job]
+        if first <= lane < stop:
+            target[lane] = jobs.ending[kind, job]
+    if task.response.player >= 0:
+        store_lanes(board, player, kind, lanes, span, value)
         return
     for lane in range(LANES):
-        job, nowhere = min(start + lane, stop - 1), value.shape[0] - 1
-        ending = jobs.ending[kind, job] if start + lane < stop else NOWHERE
-        picked[1, lane] = nowhere if ending == NOWHERE else ending
-        factor[lane] = jobs.chips[kind, job]
-    store_values(value, picked[1], table, factor, lanes.limit, board.count[player], stop - start)
+        target[lane] = lane
+    store_lanes(board, player, kind, lanes, span, lanes.turned)
+    for lane in range(first, stop):
+        row = value[jobs.ending[kind, here[lane]]]
+        for k in range(board.count[player]):
+            row[order[k]] = lanes.turned[lane, k]
 
 
 @inline_njit
