@@ -18,12 +18,15 @@ from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
 from mccfr.rng import random_at
 from mccfr.solvers.public.public_chance.board_rows import (
+    DecisionRows,
     add_regrets,
     add_shares,
     add_sums,
     add_values,
+    begin_values,
     copy_values,
     current_strategy,
+    new_rows,
     pass_reach,
     share_rows,
     sum_rows,
@@ -80,21 +83,6 @@ class Response(NamedTuple):
     action: npt.NDArray[np.int8]
 
 
-class DecisionRows(NamedTuple):
-    """A decision's rows as they are worked on.  A actions, n hands.
-
-    sigma  [A, n]  current strategy
-    gain   [A, n]  what each action gains; before that, gathered regrets
-    total  [n]     sums
-    parts  [4, n]  sums under way
-    """
-
-    sigma: npt.NDArray[np.floating]
-    gain: npt.NDArray[np.floating]
-    total: npt.NDArray[np.floating]
-    parts: npt.NDArray[np.floating]
-
-
 class SampledScratch(NamedTuple):
     """Room for a walk.  N members, n hands, S streets, G trees; F the dtype of regrets.
 
@@ -136,7 +124,6 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
-    sigma, gain, parts = (np.zeros((rows, hands), dtype) for rows in (actions, actions, 4))
     return SampledScratch(
         np.cumsum(room) - room,
         np.zeros(streets, np.int64),
@@ -145,7 +132,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
         np.zeros((members + 1, hands), dtype),
-        DecisionRows(sigma, gain, np.zeros(hands, dtype), parts),
+        new_rows(actions, hands, dtype),
         new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
     )
@@ -159,7 +146,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total, parts = scratch.decision
+    sigma, gain, total, parts = scratch.decision[:4]
     reach = scratch.reach
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
@@ -173,10 +160,12 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
         if task.sum_weight > 0:
-            step = task.sum_weight, random_at(word, np.uint64(a))
-            add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
-        alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
-        scratch.range_of[child + a] = child + a if alive else NOWHERE
+            step = np.int64(a), task.sum_weight, random_at(word, np.uint64(a))
+            add_sums(tables.strategy_sum[block], slot, board, (street, player), step, total, scratch.decision)
+    ranges = scratch.range_of[child : child + actions]
+    pass_reach(board, (street, player), incoming, scratch.decision, reach[child : child + actions], ranges)
+    for a in range(actions):
+        ranges[a] = child + a if ranges[a] else NOWHERE
 
 
 @part_njit
@@ -322,7 +311,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Value of a traverser's node from those of its actions, and its regrets."""
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total, parts = scratch.decision
+    sigma, gain, total = scratch.decision[:3]
     value = scratch.value
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _respond(board.count[player], actions, task.response, member, value, m, child)
@@ -330,17 +319,16 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
     current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
-    here[:count] = zero
     if board.direct[street, player]:
+        here[:count] = zero
         for a in range(actions):
             add_shares(value[child + a], sigma[a], here, count)
         for a in range(actions):
             weigh_gains(value[child + a], here, weight, gain[a], count)
     else:
-        local = board.local[street, player]
+        share_rows(value[child : child + actions], board, (street, player), scratch.decision, here)
         total[:rows] = zero
         for a in range(actions):
-            share_rows(value[child + a], weight, local, sigma[a], here, parts, gain[a], (count, rows))
             add_shares(gain[a], sigma[a], total, rows)
         for a in range(actions):
             take_values(total, gain[a], rows)
@@ -362,11 +350,16 @@ def _ascend(trees, tables, board, task, scratch, at):
         if trees.player[member] == task.traverser:
             _own_node(trees, tables, board, task, member, scratch, m, child)
             continue
-        here = value[m]
-        here[:count] = as_element(value, 0.0)
+        here, begun = value[m], False
         for a in range(trees.actions[member]):
             if range_of[child + a] != NOWHERE:
-                add_values(value[child + a], here, count)
+                if begun:
+                    add_values(value[child + a], here, count)
+                else:
+                    begin_values(value[child + a], here, count)
+                begun = True
+        if not begun:
+            here[:count] = as_element(value, 0.0)
 
 
 @part_njit
