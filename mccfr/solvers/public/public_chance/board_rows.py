@@ -5,12 +5,46 @@ buckets board by board), so that a node's rows are a few streams of vector instr
 is matched once a node and hands look it up.  `SampledBoard.direct` tells the cases apart.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from abstraction.kernels.jit import part_njit
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rounding import lane_bits, rounded
 from mccfr.solvers.minimisers import Rows, regret_matching
+from mccfr.solvers.public.terminals.lane_code import I64, Code, aligned_zeros, counting
 from mccfr.solvers.regret import as_element
+
+GROUP = 4  # hands, and actions, that are worked on together where hands share rows
+
+
+class DecisionRows(NamedTuple):
+    """A decision's rows as they are worked on.  A actions, n hands.
+
+    sigma  [A, n]         current strategy
+    gain   [A, n]         what each action gains; before that, gathered regrets
+    total  [n]            sums
+    parts  [4, n, GROUP]  sums of a group of actions under way
+    side   [n, GROUP]     strategy of a group of actions, side by side
+    taken  [A] int64      actions: a group of them, or those that are taken
+    """
+
+    sigma: npt.NDArray[np.floating]
+    gain: npt.NDArray[np.floating]
+    total: npt.NDArray[np.floating]
+    parts: npt.NDArray[np.floating]
+    side: npt.NDArray[np.floating]
+    taken: npt.NDArray[np.int64]
+
+
+def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
+    """Room for decisions of so many actions at most."""
+    sigma, gain = (np.zeros((actions, hands), dtype) for _ in range(2))
+    parts, side = aligned_zeros((GROUP, hands, GROUP), dtype), aligned_zeros((hands, GROUP), dtype)
+    taken = np.zeros(max(actions, GROUP), np.int64)
+    return DecisionRows(sigma, gain, np.zeros(hands, dtype), parts, side, taken)
 
 
 @part_njit
@@ -31,51 +65,97 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
 
 
 @part_njit
-def pass_reach(board, street, player, reach, sigma, out):
-    """out [n] = reach [n] times the strategy of each hand's row, one action's sigma; whether any of it is above 0."""
-    alive = False
-    count = board.count[player]
-    if board.direct[street, player]:
-        for k in range(count):
-            out[k] = reach[k] * sigma[k]
-    else:
-        local = board.local[street, player]
-        for row in range(board.rows[street, player]):
-            alive |= sigma[row] > 0
-        if not alive:
-            return False  # no row takes the action
-        for k in range(count):
-            out[k] = reach[k] * sigma[np.uint32(local[k])]
-        alive = False
-    for k in range(count):  # apart, so that it is compiled to vector instructions
-        alive |= out[k] > 0
-    return alive
+def pass_reach(board, place, incoming, rows, reach, passed):
+    """Ranges behind a node's actions: reach[a, k] = incoming[k] times the strategy of each hand's row, sigma[a].
+
+    place   (street, player)
+    rows    DecisionRows; of hands that share rows, those that nobody takes an action of are left out
+    passed  [actions], in place: whether any of a range is above 0
+    """
+    (street, player), sigma, some = place, rows.sigma, 0
+    count, direct = board.count[player], board.direct[street, player]
+    for a in range(reach.shape[0]):
+        passed[a] = 0
+        if direct:
+            for k in range(count):
+                reach[a, k] = incoming[k] * sigma[a, k]
+            passed[a] = _any_above(reach[a], count)
+            continue
+        if _any_above(sigma[a], board.rows[street, player]):
+            rows.taken[some] = a
+            some += 1
+        if some and (some == GROUP or a + 1 == reach.shape[0]):
+            _pass_group(board, place, incoming, rows, reach, some)
+            for i in range(some):
+                passed[rows.taken[i]] = _any_above(reach[rows.taken[i]], count)
+            some = 0
+
+
+@part_njit
+def _any_above(values, count):
+    """Whether any of the first `count` is above 0: apart, so that it is compiled to vector instructions."""
+    found = False
+    for k in range(count):
+        found |= values[k] > 0
+    return found
+
+
+@part_njit
+def _pass_group(board, place, incoming, rows, reach, some):
+    """`pass_reach` of the first `some` of `rows.taken`."""
+    street, player = place
+    local, count = board.local[street, player], board.count[player]
+    _put_aside(rows.sigma, rows.taken, some, rows.side, board.rows[street, player])
+    whole = count - count % GROUP
+    _pass_hands(reach, incoming, rows.taken, rows.side, local, np.int64(some), whole)
+    for i in range(some):
+        for k in range(whole, count):
+            reach[rows.taken[i], k] = incoming[k] * rows.side[np.uint32(local[k]), i]
+
+
+@part_njit
+def _put_aside(sigma, taken, some, side, rows):
+    """side[row, i] = sigma[taken[i], row], and 0 behind the first `some`."""
+    for i in range(GROUP):
+        for row in range(rows):
+            side[row, i] = sigma[taken[i], row] if i < some else as_element(side, 0.0)
 
 
 @part_njit
 def sum_rows(board, street, player, reach, total, parts):
     """total [rows] = reach of the hands that share each row; `parts` as of `share_rows`."""
-    counts = board.count[player], board.rows[street, player]
-    share_rows(reach, None, board.local[street, player], None, total, parts, total, counts)
+    local, count, rows = board.local[street, player], board.count[player], board.rows[street, player]
+    parts[:, :rows, 0] = as_element(parts, 0.0)
+    one, two, three, four = parts[0], parts[1], parts[2], parts[3]
+    whole = count - count % GROUP
+    for k in range(0, whole, GROUP):
+        one[np.uint32(local[k]), 0] += reach[k]
+        two[np.uint32(local[k + 1]), 0] += reach[k + 1]
+        three[np.uint32(local[k + 2]), 0] += reach[k + 2]
+        four[np.uint32(local[k + 3]), 0] += reach[k + 3]
+    for k in range(whole, count):
+        one[np.uint32(local[k]), 0] += reach[k]
+    for row in range(rows):
+        total[row] = (one[row, 0] + two[row, 0]) + (three[row, 0] + four[row, 0])
 
 
 @part_njit
-def add_sums(table, slot, board, street, player, step, total, sigma):
+def add_sums(table, slot, board, place, step, total, rows):
     """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row, added in float64.
 
-    step  (weight float64, word uint64: random bits that float32 sums are rounded by)
+    step  (action, weight float64, word uint64: random bits that float32 sums are rounded by)
     """
-    rows, bucket = board.rows[street, player], board.bucket[street, player]
-    weight, word, cells = np.float64(step[0]), step[1], table[slot]
+    (street, player), (action, weight, word) = place, step
+    cells, sigma = table[slot + action], rows.sigma[action]
+    count, bucket = board.rows[street, player], board.bucket[street, player]
     if board.direct[street, player] == 2:
-        here = cells[bucket[0] : bucket[0] + rows]
-        for k in range(rows):
+        here = cells[bucket[0] : bucket[0] + count]
+        for k in range(count):
             here[k] = rounded(here, np.float64(here[k]) + weight * (total[k] * sigma[k]), lane_bits(word, k))
-    else:
-        for k in range(rows):
-            place = np.uint32(bucket[k])
-            sum_here = np.float64(cells[place]) + weight * (total[k] * sigma[k])
-            cells[place] = rounded(cells, sum_here, lane_bits(word, k))
+        return
+    for k in range(count):
+        cell = np.uint32(bucket[k])
+        cells[cell] = rounded(cells, np.float64(cells[cell]) + weight * (total[k] * sigma[k]), lane_bits(word, k))
 
 
 @part_njit
@@ -102,6 +182,13 @@ def add_values(values, out, count):
     """out[k] += values[k] for the first `count` hands."""
     for k in range(count):
         out[k] += values[k]
+
+
+@part_njit
+def begin_values(values, out, count):
+    """out[k] = 0 + values[k] for the first `count` hands, which has no -0."""
+    for k in range(count):
+        out[k] = as_element(out, 0.0) + values[k]
 
 
 @part_njit
@@ -133,34 +220,122 @@ def weigh_gains(values, mean, weight, out, count):
 
 
 @part_njit
-def share_rows(values, weight, local, sigma, out, parts, rows_out, counts):
-    """For hands that share rows: out[k] += sigma[row] · values[k], and rows_out[row] = sum of weight[k] · values[k].
+def share_rows(values, board, place, rows, out):
+    """Where hands share rows: out[k] = Σ sigma[a, row] · values[a, k], and gain[a, row] = Σ weight[k] · values[a, k].
 
-    parts   [4, rows] scratch: hands that follow each other share rows, and a sum that is read as soon as it was written
-            has to be waited for
-    counts  (hands, rows)
+    values  [actions, n]
+    place   (street, player)
+    rows    DecisionRows: of `parts` each takes every fourth hand; hands that follow each other share rows, and a sum
+            that is read as soon as it was written has to be waited for
     """
-    count, rows = counts
-    one, two, three, four = parts[0], parts[1], parts[2], parts[3]
-    for part in (one, two, three, four):
-        for row in range(rows):
-            part[row] = as_element(out, 0.0)
-    whole = count - count % 4
-    for k in range(0, whole, 4):
-        _share_hand(k, values, weight, local, sigma, out, one)
-        _share_hand(k + 1, values, weight, local, sigma, out, two)
-        _share_hand(k + 2, values, weight, local, sigma, out, three)
-        _share_hand(k + 3, values, weight, local, sigma, out, four)
-    for k in range(whole, count):
-        _share_hand(k, values, weight, local, sigma, out, one)
-    for row in range(rows):
-        rows_out[row] = (one[row] + two[row]) + (three[row] + four[row])
+    (street, player), taken, parts = place, rows.taken, rows.parts
+    local, weight = board.local[street, player], board.weight[player]
+    count, found = board.count[player], board.rows[street, player]
+    whole = count - count % GROUP
+    for first in range(0, values.shape[0], GROUP):
+        some = min(GROUP, values.shape[0] - first)
+        for i in range(GROUP):
+            taken[i] = first + min(i, some - 1)
+        _put_aside(rows.sigma, taken, some, rows.side, found)
+        parts[:, :found] = as_element(parts, 0.0)
+        _share_hands((out, values, weight, taken), (rows.side, parts, local), np.int64(some), np.int64(first), whole)
+        for k in range(whole, count):
+            row, here = np.uint32(local[k]), out[k] if first else as_element(out, 0.0)
+            for i in range(some):
+                here += rows.side[row, i] * values[first + i, k]
+                parts[0, row, i] += weight[k] * values[first + i, k]
+            out[k] = here
+        for i in range(some):
+            for row in range(found):
+                one, two = parts[0, row, i] + parts[1, row, i], parts[2, row, i] + parts[3, row, i]
+                rows.gain[first + i, row] = one + two
 
 
-@part_njit
-def _share_hand(k, values, weight, local, sigma, out, part):
-    """One hand of `share_rows`; without sigma, None, it has no share in `out`; without weight, None, it weighs 1."""
-    row = np.uint32(local[k])
-    if sigma is not None:
-        out[k] += sigma[row] * values[k]
-    part[row] += values[k] if weight is None else weight[k] * values[k]
+# --- code for four hands, and up to four actions, at a time ---
+
+
+def _turned(builder, rows, wanted):
+    """The first `wanted` columns of 2 or 4 rows of GROUP cells; of two rows, columns' other cells are anything."""
+
+    def mixed(one, other, *chosen):
+        return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), GROUP), chosen))
+
+    low = [mixed(one, other, 0, 4, 1, 5) for one, other in zip(rows[::2], rows[1::2], strict=True)]
+    high = [mixed(one, other, 2, 6, 3, 7) for one, other in zip(rows[::2], rows[1::2], strict=True)]
+    if len(rows) == 2:
+        return [each for (half,) in (low, high) for each in (half, mixed(half, half, 2, 3, 2, 3))][:wanted]
+    return [mixed(*half, *chosen) for half in (low, high) for chosen in ((0, 1, 4, 5), (2, 3, 6, 7))][:wanted]
+
+
+def _by_actions(builder, some, body):
+    """The code of `body` for two actions and for four."""
+    with builder.if_else(builder.icmp_signed("<=", some, I64(2))) as branches:
+        for branch, actions in zip(branches, (2, GROUP), strict=True):
+            with branch:
+                body(actions)
+
+
+def _side_rows(code, k):
+    """Row numbers of four hands from k on, and what stands aside for them."""
+    places = [code.index("local", code.builder.add(k, I64(i))) for i in range(GROUP)]
+    return places, [code.block(code.at("side", place), I64(0), GROUP) for place in places]
+
+
+@intrinsic
+def _pass_hands(typing_context, reach, incoming, taken, side, local, some, count):
+    """reach[taken[i], k] = incoming[k] · side[local[k], i] for the first `some`, and `count` hands, in whole groups."""
+
+    def codegen(context, builder, signature, arguments):
+        code = Code(context, builder, signature.args, arguments, "reach incoming taken side local")
+        some_, count_ = arguments[5:]
+
+        def body(actions):
+            places = [builder.select(builder.icmp_signed("<", I64(i), some_), I64(i), I64(0)) for i in range(actions)]
+            rows = [code.at("reach", code.index("taken", place)) for place in places]
+            with counting(builder, I64(0), count_, GROUP) as k:
+                here, sides = code.block(code.data("incoming"), k, GROUP), _side_rows(code, k)[1]
+                columns = _turned(builder, sides, actions)
+                for row, column in reversed([*zip(rows, columns, strict=True)]):  # the first is written last
+                    code.store(builder.fmul(here, column), builder.gep(row, [k]))
+
+        _by_actions(builder, some_, body)
+        return context.get_dummy_value()
+
+    return types.void(reach, incoming, taken, side, local, types.int64, types.int64), codegen
+
+
+@intrinsic
+def _share_hands(typing_context, hands, rows, some, first, count):
+    """`share_rows` of a group of actions, for `count` hands in whole groups.
+
+    hands  (out, values, weight, taken)
+    rows   (side, parts, local)
+    """
+
+    def codegen(context, builder, signature, arguments):
+        code = Code(context, builder, signature.args, arguments, "out values weight taken side parts local")
+        some_, first_, count_ = arguments[2:]
+        begins = builder.icmp_signed("==", first_, I64(0))
+        cells = builder.mul(code.length("parts", 1), I64(GROUP))
+
+        def body(actions):
+            given = [code.at("values", code.index("taken", I64(i))) for i in range(actions)]
+            parts = [builder.gep(code.data("parts"), [builder.mul(cells, I64(i))]) for i in range(GROUP)]
+            nothing = ir.Constant(code.vector("out", GROUP), [0.0] * GROUP)
+            with counting(builder, I64(0), count_, GROUP) as k:
+                places, sides = _side_rows(code, k)
+                values = [code.block(row, k, GROUP) for row in given]
+                found = builder.select(begins, nothing, code.block(code.data("out"), k, GROUP))
+                for value, column in zip(values, _turned(builder, sides, actions), strict=True):
+                    found = builder.fadd(found, builder.fmul(column, value))
+                code.store(found, builder.gep(code.data("out"), [k]))
+                weight = code.block(code.data("weight"), k, GROUP)
+                weighed = _turned(builder, [builder.fmul(weight, value) for value in values], GROUP)
+                for part, place, hand in zip(parts, places, weighed, strict=True):
+                    row = builder.gep(part, [builder.mul(place, I64(GROUP))])
+                    code.store(builder.fadd(code.block(row, I64(0), GROUP), hand), row)
+
+        _by_actions(builder, some_, body)
+        return context.get_dummy_value()
+
+    return types.void(hands, rows, *[types.int64] * 3), codegen

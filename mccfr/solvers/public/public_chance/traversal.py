@@ -18,20 +18,23 @@ from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
 from mccfr.rng import random_at
 from mccfr.solvers.public.public_chance.board_rows import (
+    DecisionRows,
     add_regrets,
     add_shares,
     add_sums,
     add_values,
+    begin_values,
     copy_values,
     current_strategy,
+    new_rows,
     pass_reach,
     share_rows,
     sum_rows,
     take_values,
     weigh_gains,
 )
-from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs, store_values
+from mccfr.solvers.public.terminals.board_values import LANES, Lanes, new_lanes, store_lanes, sum_lanes
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
@@ -80,21 +83,6 @@ class Response(NamedTuple):
     action: npt.NDArray[np.int8]
 
 
-class DecisionRows(NamedTuple):
-    """A decision's rows as they are worked on.  A actions, n hands.
-
-    sigma  [A, n]  current strategy
-    gain   [A, n]  what each action gains; before that, gathered regrets
-    total  [n]     sums
-    parts  [4, n]  sums under way
-    """
-
-    sigma: npt.NDArray[np.floating]
-    gain: npt.NDArray[np.floating]
-    total: npt.NDArray[np.floating]
-    parts: npt.NDArray[np.floating]
-
-
 class SampledScratch(NamedTuple):
     """Room for a walk.  N members, n hands, S streets, G trees; F the dtype of regrets.
 
@@ -136,7 +124,6 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
-    sigma, gain, parts = (np.zeros((rows, hands), dtype) for rows in (actions, actions, 4))
     return SampledScratch(
         np.cumsum(room) - room,
         np.zeros(streets, np.int64),
@@ -145,7 +132,7 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
         np.zeros((members + 1, hands), dtype),
-        DecisionRows(sigma, gain, np.zeros(hands, dtype), parts),
+        new_rows(actions, hands, dtype),
         new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
     )
@@ -159,7 +146,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total, parts = scratch.decision
+    sigma, gain, total, parts = scratch.decision[:4]
     reach = scratch.reach
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
@@ -173,10 +160,12 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
         if task.sum_weight > 0:
-            step = task.sum_weight, random_at(word, np.uint64(a))
-            add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
-        alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
-        scratch.range_of[child + a] = child + a if alive else NOWHERE
+            step = np.int64(a), task.sum_weight, random_at(word, np.uint64(a))
+            add_sums(tables.strategy_sum[block], slot, board, (street, player), step, total, scratch.decision)
+    ranges = scratch.range_of[child : child + actions]
+    pass_reach(board, (street, player), incoming, scratch.decision, reach[child : child + actions], ranges)
+    for a in range(actions):
+        ranges[a] = child + a if ranges[a] else NOWHERE
 
 
 @part_njit
@@ -241,54 +230,80 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 
 @part_njit
+def _sort_jobs(jobs, count):
+    """`jobs.order`: those with showdowns only first, with folds only last; where folds begin, and showdowns end."""
+    place, first, stop, order = 0, 0, 0, jobs.order
+    for kind in range(3):
+        if kind == 1:
+            first = place
+        if kind == 2:
+            stop = place
+        for job in range(count):
+            showdown, fold = jobs.ending[1, job] != NOWHERE, jobs.ending[0, job] != NOWHERE
+            if kind == (np.int64(fold) if showdown else 2):
+                order[place] = job
+                place += 1
+    return first, stop
+
+
+@part_njit
 def _terminals(board, task, scratch, count):
     """Values of the terminals of all jobs, LANES ranges at a time."""
-    player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
+    player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
+    folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
     for start in range(0, count, LANES):
-        stop, showdown = min(start + LANES, count), False
-        for job in range(start, stop):
-            showdown = showdown or jobs.ending[1, job] != NOWHERE
-        _load(board, task, scratch, start, stop)
-        fill_lanes(board, player, showdown, lanes)
+        here = order[start : min(start + LANES, count)]
+        used, first, stop = len(here), max(folds_from - start, 0), min(showdowns_to - start, len(here))
+        _load(board, task, scratch, here)
+        sum_lanes(board, player, stop > 0, lanes)
         for lane in range(LANES):
             limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
-        for kind in range(1 + showdown):
-            _store(board, task, scratch, start, stop, kind)
+        if first < used:
+            _store(board, task, scratch, here, 0, (first, used))
+        if stop > 0:
+            _store(board, task, scratch, here, 1, (np.int64(0), stop))
 
 
 @part_njit
-def _load(board, task, scratch, start, stop):
+def _load(board, task, scratch, here):
     """The ranges of some jobs side by side."""
-    jobs, lanes, other = scratch.jobs, scratch.lanes, 1 - task.traverser
-    if task.response.player < 0:
-        load_lanes(board, other, scratch.reach, jobs.source[start:stop], lanes.reach)
-        return
+    jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
+    count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
-        lanes.picked[0, lane] = jobs.source[min(start + lane, stop - 1)]
-    load_ranges(lanes.reach, scratch.reach, lanes.picked[0], board.count[other], stop - start)
+        picked[lane] = jobs.source[here[min(lane, used - 1)]]
+    if task.response.player >= 0:
+        load_ranges(lanes.reach, reach, picked, count, used)
+        return
+    order = board.showdown.order[other]
+    for lane in range(used):
+        for k in range(count):
+            lanes.turned[lane, k] = reach[picked[lane], order[k]]
+    for lane in range(LANES):
+        picked[lane] = min(lane, used - 1)
+    load_ranges(lanes.reach, lanes.turned, picked, count, used)
 
 
 @part_njit
-def _store(board, task, scratch, start, stop, kind):
-    """The values of some jobs' folds (0) or showdowns (1) back to their rows."""
-    jobs, lanes, player = scratch.jobs, scratch.lanes, task.traverser
-    picked, factor, value, found = lanes.picked, lanes.factor, scratch.value, 0
-    table = lanes.won if kind else lanes.disjoint
-    if task.response.player < 0:
-        for job in range(start, stop):
-            if jobs.ending[kind, job] != NOWHERE:
-                picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
-                factor[found] = jobs.chips[kind, job]
-                found += 1
-        store_lanes(board, player, table, found, lanes, value)
+def _store(board, task, scratch, here, kind, span):
+    """The values of some jobs' folds (0) or showdowns (1), those of lanes first .. stop-1, back to their rows."""
+    jobs, lanes, player, (first, stop) = scratch.jobs, scratch.lanes, task.traverser, span
+    value, target, order = scratch.value, lanes.picked[1], board.showdown.order[task.traverser]
+    for lane in range(LANES):
+        target[lane], job = value.shape[0] - 1, here[min(lane, stop - 1)]
+        lanes.factor[lane] = jobs.chips[kind, job]
+        if first <= lane < stop:
+            target[lane] = jobs.ending[kind, job]
+    if task.response.player >= 0:
+        store_lanes(board, player, kind, lanes, span, value)
         return
     for lane in range(LANES):
-        job, nowhere = min(start + lane, stop - 1), value.shape[0] - 1
-        ending = jobs.ending[kind, job] if start + lane < stop else NOWHERE
-        picked[1, lane] = nowhere if ending == NOWHERE else ending
-        factor[lane] = jobs.chips[kind, job]
-    store_values(value, picked[1], table, factor, lanes.limit, board.count[player], stop - start)
+        target[lane] = lane
+    store_lanes(board, player, kind, lanes, span, lanes.turned)
+    for lane in range(first, stop):
+        row = value[jobs.ending[kind, here[lane]]]
+        for k in range(board.count[player]):
+            row[order[k]] = lanes.turned[lane, k]
 
 
 @inline_njit
@@ -296,7 +311,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Value of a traverser's node from those of its actions, and its regrets."""
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
-    sigma, gain, total, parts = scratch.decision
+    sigma, gain, total = scratch.decision[:3]
     value = scratch.value
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _respond(board.count[player], actions, task.response, member, value, m, child)
@@ -304,17 +319,16 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
     current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
-    here[:count] = zero
     if board.direct[street, player]:
+        here[:count] = zero
         for a in range(actions):
             add_shares(value[child + a], sigma[a], here, count)
         for a in range(actions):
             weigh_gains(value[child + a], here, weight, gain[a], count)
     else:
-        local = board.local[street, player]
+        share_rows(value[child : child + actions], board, (street, player), scratch.decision, here)
         total[:rows] = zero
         for a in range(actions):
-            share_rows(value[child + a], weight, local, sigma[a], here, parts, gain[a], (count, rows))
             add_shares(gain[a], sigma[a], total, rows)
         for a in range(actions):
             take_values(total, gain[a], rows)
@@ -336,11 +350,16 @@ def _ascend(trees, tables, board, task, scratch, at):
         if trees.player[member] == task.traverser:
             _own_node(trees, tables, board, task, member, scratch, m, child)
             continue
-        here = value[m]
-        here[:count] = as_element(value, 0.0)
+        here, begun = value[m], False
         for a in range(trees.actions[member]):
             if range_of[child + a] != NOWHERE:
-                add_values(value[child + a], here, count)
+                if begun:
+                    add_values(value[child + a], here, count)
+                else:
+                    begin_values(value[child + a], here, count)
+                begun = True
+        if not begun:
+            here[:count] = as_element(value, 0.0)
 
 
 @part_njit

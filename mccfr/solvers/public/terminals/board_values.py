@@ -14,8 +14,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit, types
-from mccfr.solvers.public.terminals.lane_code import aligned_zeros
-from mccfr.solvers.regret import as_element
+from mccfr.solvers.public.terminals.lane_code import I64, Code, aligned_zeros, counting, is_clear, swept, transposed
 
 LANES = 16
 
@@ -23,19 +22,19 @@ LANES = 16
 class Lanes(NamedTuple):
     """Terminal values of LANES ranges; n hands, C cards, F the dtype of all but `picked`.
 
-    reach    [n+1, LANES]      ranges under way, in order of strength
-    disjoint [n, LANES]        reach that each hand meets
-    won      [n, LANES]        reach that it beats less reach that beats it
-    total    [C+2, LANES]      sums by card, 0 for no card, and over all
-    picked   [2, LANES] int64  of each value that is stored: its lane, and the row it goes to
-    factor   [LANES]           what it is multiplied with
-    limit    [LANES]           of each lane: values closer to 0 are set to 0
+    reach   [n+1, LANES]      ranges under way, in order of strength
+    won     [n, LANES]        reach that each hand beats less reach that beats it, and its total besides
+    total   [C+3, LANES]      sums by card, 0 for no card, over all; and of hands that have fewer cards
+    turned  [LANES, n]        rows on their way from one order of hands to another
+    picked  [2, LANES] int64  the row that each range comes from, and that of its values
+    factor  [LANES]           what they are multiplied with
+    limit   [LANES]           values closer to 0 are set to 0
     """
 
     reach: npt.NDArray[np.floating]
-    disjoint: npt.NDArray[np.floating]
     won: npt.NDArray[np.floating]
     total: npt.NDArray[np.floating]
+    turned: npt.NDArray[np.floating]
     picked: npt.NDArray[np.int64]
     factor: npt.NDArray[np.floating]
     limit: npt.NDArray[np.floating]
@@ -43,151 +42,175 @@ class Lanes(NamedTuple):
 
 def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
     """Room for boards of at most `hands` hands and a deck of `cards`."""
-    reach, disjoint, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, hands, cards + 2))
-    return Lanes(
-        reach, disjoint, won, total, np.zeros((2, LANES), np.int64), np.zeros(LANES, dtype), np.zeros(LANES, dtype)
-    )
+    reach, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, cards + 3))
+    factor, limit = np.zeros(LANES, dtype), np.zeros(LANES, dtype)
+    return Lanes(reach, won, total, np.zeros((LANES, hands), dtype), np.zeros((2, LANES), np.int64), factor, limit)
 
 
-# --- kernels ---
+# --- code ---
 
 
-def lanes_of(context, builder, array_type, array, row):
-    """Pointer to row `row` of an array [., LANES] as one vector."""
-    data = context.make_array(array_type)(context, builder, array).data
-    start = builder.mul(row, row.type(LANES))
-    vector = ir.VectorType(data.type.pointee, LANES)
-    return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
+def _cells(code, name, row, lane=None):
+    """Pointer to a row of LANES, or to a block of it from a lane on, as a vector."""
+    builder, start = code.builder, code.builder.mul(row, I64(LANES))
+    width = LANES if lane is None else code.lanes(name)[1]
+    cell = builder.gep(code.data(name), [start if lane is None else builder.add(start, lane)])
+    return builder.bitcast(cell, code.vector(name, width).as_pointer())
 
 
-def _combine(signs):
-    """Code of an intrinsic (out, k, source, i, j, ...) that sets out[k] to the signed sum of rows of LANES.
+def _rest(code, found, hand, lane=None):
+    """What is found less what holds a card of a hand."""
+    for card in code.cards(hand):
+        found = code.builder.fsub(found, code.load(_cells(code, "total", card, lane)))
+    return found
 
-    `signs` has one sign for out[k] itself (0: its old value does not count), then one for each row of `source`.
-    """
+
+@intrinsic
+def _add_hands(typing_context, total, reach, card, none, first, stop):
+    """Add rows first .. stop-1 of reach, whose cards are card[k], to the sums."""
 
     def codegen(context, builder, signature, arguments):
-        target = lanes_of(context, builder, signature.args[0], arguments[0], arguments[1])
-        places = [target]
-        places += [lanes_of(context, builder, signature.args[2], arguments[2], row) for row in arguments[3:]]
-        result = None
-        for sign, place in zip(signs, places, strict=True):
-            if sign:
-                row = builder.load(place, align=4)
-                result = row if result is None else (builder.fadd if sign > 0 else builder.fsub)(result, row)
-        builder.store(result, target, align=4)
+        code = Code(context, builder, signature.args, arguments, "total reach card")
+        none_, first_, stop_ = arguments[3:]
+        over_all = _cells(code, "total", builder.add(none_, I64(1)))
+
+        def add(hand, carried):
+            reach_ = code.load(_cells(code, "reach", hand))
+            for held in code.cards(hand):
+                known = builder.icmp_unsigned("!=", held, none_)
+                row = _cells(code, "total", builder.select(known, held, builder.add(none_, I64(2))))
+                code.store(builder.fadd(code.load(row), reach_), row)
+            return [builder.fadd(carried[0], reach_)]
+
+        code.store(swept(builder, first_, stop_, [code.load(over_all)], add)[0], over_all)
+        return context.get_dummy_value()
+
+    return types.void(total, reach, card, *[types.int64] * 3), codegen
+
+
+def _resting(adds):
+    """Code of the two intrinsics below."""
+
+    def codegen(context, builder, signature, arguments):
+        code = Code(context, builder, signature.args, arguments, "won total card")
+        whole = code.load(_cells(code, "total", builder.add(arguments[3], I64(1))))
+        with counting(builder, *arguments[4:]) as hand:
+            place = _cells(code, "won", hand)
+            begun = builder.fadd(code.load(place), whole) if adds else whole
+            code.store(_rest(code, begun, hand), place)
         return context.get_dummy_value()
 
     return codegen
 
 
 @intrinsic
-def _add_lanes(typing_context, out, k, source, i):
-    """out[k] += source[i], rows of LANES."""
-    return types.void(out, types.int64, source, types.int64), _combine((1, 1))
+def _set_rests(typing_context, won, total, card, none, first, stop):
+    """won[k] = what hands first .. stop-1 meet of the sums, of cards card[k]."""
+    return types.void(won, total, card, *[types.int64] * 3), _resting(adds=False)
 
 
 @intrinsic
-def _take_lanes(typing_context, out, k, source, i):
-    """out[k] -= source[i], rows of LANES."""
-    return types.void(out, types.int64, source, types.int64), _combine((1, -1))
+def _add_rests(typing_context, won, total, card, none, first, stop):
+    """won[k] += what hands first .. stop-1 meet of the sums, of cards card[k]."""
+    return types.void(won, total, card, *[types.int64] * 3), _resting(adds=True)
+
+
+def _storing(showdown):
+    """Code of the two intrinsics below: whole blocks of hands and lanes, transposed."""
+
+    def codegen(context, builder, signature, arguments):
+        names = "rows total card table same target factor limit"
+        code = Code(context, builder, signature.args, arguments, names)
+        none, count, first, stop = arguments[4:]
+        size, last = code.lanes("rows")[1], builder.sub(count, I64(1))
+        nothing = ir.Constant(code.vector("rows", size), [0.0] * size)
+        with counting(builder, builder.and_(first, I64(-size)), stop, size) as lane:
+            given = [code.at("rows", code.index("target", builder.add(lane, I64(j)))) for j in range(size)]
+            factor, limit = (code.block(code.data(name), lane, size) for name in ("factor", "limit"))
+            whole = code.load(_cells(code, "total", builder.add(none, I64(1)), lane))
+            with counting(builder, I64(0), count, size) as k:
+                block = []
+                for i in range(size):
+                    hand = builder.add(k, I64(i))
+                    hand = builder.select(builder.icmp_signed("<", hand, count), hand, last)
+                    found = _rest(code, whole, hand, lane)
+                    place = hand if showdown else code.index("same", hand)
+                    other = code.load(_cells(code, "table", place, lane))
+                    found = builder.fsub(other, found) if showdown else builder.fadd(found, other)
+                    scaled = builder.fmul(found, factor)
+                    block.append(builder.select(is_clear(builder, found, limit), scaled, nothing))
+                for row, column in zip(given, transposed(builder, block), strict=True):
+                    code.store(column, builder.gep(row, [k]))
+        return context.get_dummy_value()
+
+    return codegen
 
 
 @intrinsic
-def _set_rest(typing_context, out, k, total, whole, c, d):
-    """out[k] = total[whole] - total[c] - total[d], rows of LANES."""
-    arguments = (out, types.int64, total, types.int64, types.int64, types.int64)
-    return types.void(*arguments), _combine((0, 1, -1, -1))
+def _store_folds(typing_context, rows, sums, table, aim, none, count, first, stop):
+    """rows[target[l], k] = factor[l] times what hand k meets of range l, or 0 where that is closer to 0 than limit[l].
 
-
-@intrinsic
-def _add_rest(typing_context, out, k, total, whole, c, d):
-    """out[k] += total[whole] - total[c] - total[d], rows of LANES."""
-    arguments = (out, types.int64, total, types.int64, types.int64, types.int64)
-    return types.void(*arguments), _combine((1, 1, -1, -1))
-
-
-@part_njit
-def add_hand(total, none, card, source, j):
-    """Add row j of `source`, whose cards are card[j], to the sums."""
-    place = np.uint64(j)  # nobody asks whether it counts from the end
-    a, b = np.int64(card[place, 0]), np.int64(card[place, 1])
-    _add_lanes(total, none + 1, source, j)
-    if a != none:
-        _add_lanes(total, a, source, j)
-    if b != none:
-        _add_lanes(total, b, source, j)
-
-
-@part_njit
-def load_lanes(board, player, reach, rows, out):
-    """Copy ranges of `player`, rows of reach [., n], into the first lanes of out, by strength; others are emptied."""
-    order, used, zero = board.showdown.order[player], rows.shape[0], as_element(reach, 0.0)
-    for k in range(board.count[player]):
-        hand = order[k]
-        for lane in range(used):
-            out[k, lane] = reach[rows[lane], hand]
-        for lane in range(used, LANES):
-            out[k, lane] = zero
-
-
-@part_njit
-def store_lanes(board, player, table, count, lanes, out):
-    """Bring lanes of a table [n, LANES] back to the order of hands: rows of out [., n] are set.
-
-    The first `count` of `lanes.picked` say which.
+    sums   (total, card): by card, and cards of the hands
+    table  (reach, same)
+    aim    (target, factor, limit)
+    For lanes first .. stop-1 at least, and `count` hands.
     """
-    order, zero = board.showdown.order[player], as_element(out, 0.0)
-    lane, row, factor, limit = lanes.picked[0], lanes.picked[1], lanes.factor, lanes.limit
-    for k in range(board.count[player]):
-        hand = order[k]
-        for i in range(count):
-            x = table[k, lane[i]]
-            out[row[i], hand] = factor[i] * x if abs(x) >= limit[lane[i]] else zero
+    return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=False)
+
+
+@intrinsic
+def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first, stop):
+    """As `_store_folds` of what it beats less what beats it; table: (won, same), won as `sum_lanes` leaves it."""
+    return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=True)
+
+
+# --- kernels ---
 
 
 @part_njit
-def fill_lanes(board, hero, showdown, lanes):
-    """Set `lanes.disjoint`, and with `showdown` also `lanes.won`, of `hero`'s hands against ranges of the other player.
+def sum_lanes(board, hero, showdown, lanes):
+    """Set `lanes.total`, and with `showdown` also `lanes.won`, for `hero`'s hands against ranges of the other player.
 
-    `lanes.reach` holds them; its row behind his hands is set to 0.  Sums over all of each range are left in
-    lanes.total[C+1].
+    `lanes.reach` holds them; its row behind his hands is set to 0.
     """
     other, by_strength = 1 - hero, board.showdown
-    none = by_strength.cards[0]
-    disjoint, won, total, reach = lanes.disjoint, lanes.won, lanes.total, lanes.reach
-    card, other_card, same = by_strength.card[hero], by_strength.card[other], by_strength.same[hero]
+    none, total, won, reach = by_strength.cards[0], lanes.total, lanes.won, lanes.reach
+    card, other_card = by_strength.card[hero], by_strength.card[other]
     strength, other_strength = by_strength.strength[hero], by_strength.strength[other]
     count, other_count = board.count[hero], board.count[other]
-    total[: none + 2] = 0.0
+    total[: none + 3] = 0.0
     reach[other_count] = 0.0
-    j = 0
+    j, k = np.int64(0), np.int64(0)
+    while showdown and k < count:
+        here, weaker, stop = strength[np.uint64(k)], j, k
+        while weaker < other_count and other_strength[np.uint64(weaker)] < here:
+            weaker += 1
+        equal = weaker
+        while equal < other_count and other_strength[np.uint64(equal)] == here:
+            equal += 1
+        while stop < count and strength[np.uint64(stop)] == here:
+            stop += 1
+        _add_hands(total, reach, other_card, none, j, weaker)
+        _set_rests(won, total, card, none, k, stop)
+        _add_hands(total, reach, other_card, none, weaker, equal)
+        _add_rests(won, total, card, none, k, stop)
+        j, k = equal, stop
+    _add_hands(total, reach, other_card, none, j, other_count)
+
+
+@part_njit
+def store_lanes(board, hero, showdown, lanes, span, out):
+    """Values of folds, or showdowns, in lanes first .. stop-1, `span`, to rows of out [., n], by strength.
+
+    `lanes.picked[1]`, `factor` and `limit` say of each lane where to, and how.
+    """
+    by_strength, count, (first, stop) = board.showdown, board.count[hero], span
+    none, same = by_strength.cards[0], by_strength.same[hero]
+    sums, aim = (lanes.total, by_strength.card[hero]), (lanes.picked[1], lanes.factor, lanes.limit)
     if showdown:
-        k = 0
-        while k < count:
-            here, stop = strength[np.uint64(k)], k
-            while j < other_count and other_strength[np.uint64(j)] < here:
-                add_hand(total, none, other_card, reach, j)
-                j += 1
-            while stop < count and strength[np.uint64(stop)] == here:
-                c, d = card[np.uint64(stop), 0], card[np.uint64(stop), 1]
-                _set_rest(won, stop, total, none + 1, np.int64(c), np.int64(d))
-                stop += 1
-            while j < other_count and other_strength[np.uint64(j)] == here:
-                add_hand(total, none, other_card, reach, j)
-                j += 1
-            while k < stop:
-                c, d = card[np.uint64(k), 0], card[np.uint64(k), 1]
-                _add_rest(won, k, total, none + 1, np.int64(c), np.int64(d))
-                k += 1
-    while j < other_count:
-        add_hand(total, none, other_card, reach, j)
-        j += 1
-    for k in range(count):
-        _set_rest(disjoint, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
-        if showdown:
-            _take_lanes(won, k, disjoint, k)
-        _add_lanes(disjoint, k, reach, np.int64(same[k]))
+        _store_showdowns(out, sums, (lanes.won, same), aim, none, count, first, stop)
+    else:
+        _store_folds(out, sums, (lanes.reach, same), aim, none, count, first, stop)
 
 
 # --- one range, many boards ---

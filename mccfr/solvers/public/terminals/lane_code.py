@@ -102,6 +102,10 @@ class Code:
         strides = self.builder.extract_value(made.strides, 0)
         return self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
 
+    def length(self, name, axis):
+        """Of an array along an axis."""
+        return self.builder.extract_value(self._made[name][1].shape, axis)
+
     def at(self, name, row):
         """Pointer to the first cell of a row of an array of two axes."""
         return self.builder.gep(self.data(name), [self.builder.mul(row, self.cells(name))])

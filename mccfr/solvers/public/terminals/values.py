@@ -49,18 +49,20 @@ class Jobs(NamedTuple):
     ending  [2, J] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
     chips   [2, J]        what that value is multiplied with
     rake    [J]           chips that a showdown costs each of the two besides, whoever wins
+    order   [J] int64     jobs, in the order in which they are done
     """
 
     source: npt.NDArray[np.int64]
     ending: npt.NDArray[np.int64]
     chips: npt.NDArray[np.floating]
     rake: npt.NDArray[np.floating]
+    order: npt.NDArray[np.int64]
 
 
 def new_jobs(count: int, dtype: npt.DTypeLike) -> Jobs:
     """Room for so many."""
     ending, chips = np.zeros((2, count), np.int64), np.zeros((2, count), dtype)
-    return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype))
+    return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype), np.zeros(count, np.int64))
 
 
 class Aim(NamedTuple):
