@@ -24,6 +24,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.first_street import SecondStreetBoards
 from mccfr.evaluation.head_to_head import SeatedPolicies
 from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.dealt import street_number
 from mccfr.evaluation.sampled_best_response import _Sample, _sampled, sampled_best_response
 from mccfr.evaluation.strata import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
 from mccfr.evaluation.units import Effort
@@ -270,6 +271,7 @@ def test_the_record_says_what_it_is():
     low, high = record["ci95_chips"]
     assert low < record["value_chips"] == record["exploitability_chips"] < high
     assert sum(record["best_response_chips"]) / 2 == pytest.approx(record["value_chips"])
+    assert street_number(policy().game, "turn") == 2
 
 
 def test_workers_and_budget_change_nothing_else():
