@@ -1,6 +1,7 @@
 """The command line in this process."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -43,3 +44,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     ended = call(capsys, *arguments)
     assert ended.status == 2 and not ended.out and ended.err.count("\n") == 1, ended
     return ended.err
+
+
+def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> None:
+    """What a command refuses as an error: the call of rows of `refusals`."""
+    raise ValueError(refusal(capsys, *arguments).strip())

@@ -1,27 +1,30 @@
 """What is refused, and in which words: calls one by one, or a table of them that is a test a row."""
 
 import inspect
+import re
 from collections.abc import Callable
 
 import pytest
 
 
 def refused(words: str, call: Callable, /, *arguments: object, error: type[Exception] = ValueError, **named: object):
-    """Check that a call is refused by one sentence with these words, a regular expression; returns it."""
-    with pytest.raises(error, match=words or None) as caught:
+    """Check that a call is refused by one sentence with these words, or what they mean as a regular expression."""
+    with pytest.raises(error) as caught:
         call(*arguments, **named)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    said = str(caught.value)
+    assert "\n" not in said and (words in said or re.search(words, said)), said
+    return said
 
 
-def refusals(*rows: tuple, error: type[Exception] = ValueError) -> Callable[..., None]:
-    """A test of rows (words, call, what it takes): with nothing given a call takes fixtures, as its parameters say."""
+def refusals(*rows: tuple, call: Callable | None = None, error: type[Exception] = ValueError) -> Callable[..., None]:
+    """A test of rows (words, call, what it takes), or without a call that all share; what it lacks are fixtures."""
 
     @pytest.mark.parametrize("row", rows, ids=[row[0] for row in rows])
     def test(row: tuple, request: pytest.FixtureRequest) -> None:
-        words, call, *given = row
-        needed = {} if given else inspect.signature(call).parameters
-        fixtures = [name for name, parameter in needed.items() if parameter.default is parameter.empty]
-        refused(words, call, *given, *map(request.getfixturevalue, fixtures), error=error)
+        words, *given = row
+        asked = call or given.pop(0)
+        lacking = list(inspect.signature(asked).parameters.values())[len(given) :]
+        fixtures = [it.name for it in lacking if it.default is it.empty and it.kind is it.POSITIONAL_OR_KEYWORD]
+        refused(words, asked, *given, **{name: request.getfixturevalue(name) for name in fixtures}, error=error)
 
     return test

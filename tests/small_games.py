@@ -1,5 +1,7 @@
 """Games that several files of tests play, beside Kuhn and Leduc of the harness."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,12 +12,14 @@ from abstraction.cards import hand_cards
 from abstraction.recipe import load_recipe
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.histories import Chance, Decision, build_history_tree
 
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
 """Player 1's blind is the smaller one, and he is first to act."""
@@ -88,6 +92,41 @@ def deck_game(board_cards=(3, 2), buckets=(5, 5)):
     )
     deck = DeckOfClasses(board_cards, np.repeat(np.array(buckets)[:, None], 2, axis=1), lambda: [])
     return Game("two streets", build_tree(rules), deck)
+
+
+def shared_buckets(game: Game, count: int) -> Game:
+    """The game with its buckets thrown together, `count` a street and player."""
+    cards = game.cards.listed()
+    bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count)))
+
+
+def by_twos(game: Game) -> Game:
+    """The same game, two buckets made one."""
+    cards = game.cards.listed()
+    bucket = [np.where(numbers < 0, numbers, numbers // 2) for numbers in cards.bucket]
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
+
+
+def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
+    """The game with unequal ranges, without ties, which rounding would decide; some hands are missing."""
+    generator = np.random.default_rng(seed)
+    reach = 0.1 + generator.random(game.cards.reach.shape)
+    reach[generator.random(reach.shape) < missing] = 0
+    return replace(game, cards=replace(game.cards, reach=reach))
+
+
+def coin(infoset: Callable[[str], str]) -> Game:
+    """Chance throws a coin of 1/4 and 3/4, and player 1 chooses, at infosets named by what was thrown."""
+
+    def grow(history):
+        if history == "":
+            return Chance(["h", "t"], [0.25, 0.75], ["h", "t"])
+        if len(history) == 1:
+            return Decision(1, infoset(history), ["0", "1"], [history + "0", history + "1"])
+        return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
+
+    return Game("coin", build_history_tree("", grow), NO_CARDS)
 
 
 def coin_toss():

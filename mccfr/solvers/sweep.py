@@ -39,7 +39,7 @@ def discount_sum_table(table, factor, word):
 class Sweep:
     """The sweeps of a run.
 
-    regrets, sums  its tables, of two axes, float32 or float64, changed in place; to the former others may be added
+    regrets, sums  its tables, of two axes, float32 or float64, changed in place
     schedule       with `sweeps`
     stream         (seed, worker): what names the random bits that float32 sums are rounded by
     """
@@ -51,12 +51,16 @@ class Sweep:
         schedule: Schedule,
         stream: tuple[int, int],
     ) -> None:
-        self.regrets, self._sums, self._schedule = list(regrets), list(sums), schedule
+        self._regrets, self._sums, self._schedule = [(list(regrets), schedule)], list(sums), schedule
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
+
+    def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
+        """Sweep other regrets too, by factors of a schedule of their own, whose periods are the run's."""
+        self._regrets.append((list(regrets), schedule))
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels."""
-        for table in self.regrets[:1]:
+        for table in self._regrets[0][0][:1]:
             discount_regret_table(np.zeros((1, 1), table.dtype), 1.0, 1.0)
         for table in self._sums[:1]:
             discount_sum_table(np.zeros((1, 1), table.dtype), 1.0, np.uint64(0))
@@ -67,8 +71,10 @@ class Sweep:
         if ends <= seen:
             return seen
         factors = self._schedule.factors(seen, ends)
-        for table in self.regrets:
-            discount_regret_table(table, factors.positive, factors.negative)
+        for tables, schedule in self._regrets:
+            of_these = schedule.factors(seen, ends)
+            for table in tables:
+                discount_regret_table(table, of_these.positive, of_these.negative)
         rng = np.zeros(4, np.uint64)
         seed_stream(rng, *self._stream, np.uint64(ROUNDING), np.uint64(ends))
         for table in self._sums:

@@ -37,12 +37,6 @@ def concrete_hands(shape):
     return prod(comb(52 - int(before), cards) for before, cards in zip(dealt, shape, strict=False))
 
 
-def sorted_rounds(shape, hands):
-    """Hands [H, N] with the cards of each round in ascending order."""
-    ends = np.cumsum(shape)[:-1]
-    return np.concatenate([np.sort(part, axis=1) for part in np.split(hands, ends, axis=1)], axis=1)
-
-
 def canonical(shape, hands):
     """Least of the 24 relabellings of each hand [H, N], read as a number to base 52, by trying them all: [H] int64."""
     columns, least = np.ascontiguousarray(hands.T), np.full(len(hands), np.iinfo(np.int64).max)

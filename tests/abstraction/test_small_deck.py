@@ -12,7 +12,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from commands import command
-from refusals import refused
+from refusals import refusals, refused
 
 from abstraction.agreement import agreement
 from abstraction.buckets import Abstraction, unused, verify_abstraction
@@ -184,33 +184,23 @@ def test_the_listing_is_that_of_the_game():
     refused("'Td' is not a card of the deck", LISTING.parse, "AdTd")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("flop = {features = 'ehs', buckets = 5}", "[turn] is missing"),
-        ("flop = {features = 'ochs', buckets = 5}\nturn = {features = 'ehs', buckets = 5}", "flop.features = 'ochs'"),
-        ("flop = {features = 'lossless', buckets = 5}\nturn = {features = 'ehs', buckets = 5}", "leave it out"),
-        (
-            "flop = {features = 'potential', buckets = 5}\nturn = {features = 'ehs', buckets = 5, nested = true}",
-            "each would have to be built first",
-        ),
-        (
-            "preflop = {features = 'ehs', buckets = 5, nested = true}\nflop = {features = 'ehs', buckets = 5}\n"
-            "turn = {features = 'ehs', buckets = 5}",
-            "no street before it",
-        ),
-        (
-            "flop = {features = 'ehs', buckets = 5}\nturn = {features = 'ehs', buckets = 5}\n"
-            "river = {features = 'ehs', buckets = 5}",
-            "[river] is not allowed",
-        ),
-    ],
-)
-def test_bad_recipes_of_small_decks_are_refused(tmp_path, text, message):
+def read(text, tmp_path):
     path = tmp_path / "recipe.toml"
-    deck = "deck = {ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}\n"
-    path.write_text(deck + text)
-    assert message in refused(r"recipe\.toml", load_recipe, path)
+    path.write_text(f"deck = {{ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}}\n{text}")
+    raise ValueError(refused(r"recipe\.toml", load_recipe, path))
+
+
+EHS, NESTED = "{features = 'ehs', buckets = 5}", "{features = 'ehs', buckets = 5, nested = true}"
+POTENTIAL = "{features = 'potential', buckets = 5}"
+test_bad_recipes = refusals(
+    ("[turn] is missing", f"flop = {EHS}"),
+    ("flop.features = 'ochs'", f"flop = {{features = 'ochs', buckets = 5}}\nturn = {EHS}"),
+    ("leave it out", f"flop = {{features = 'lossless', buckets = 5}}\nturn = {EHS}"),
+    ("each would have to be built first", f"flop = {POTENTIAL}\nturn = {NESTED}"),
+    ("no street before it", f"preflop = {NESTED}\nflop = {EHS}\nturn = {EHS}"),
+    ("[river] is not allowed", f"flop = {EHS}\nturn = {EHS}\nriver = {EHS}"),
+    call=read,
+)
 
 
 def test_decks_that_are_none_or_another_game_s_are_refused(tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import zarr
 from manifests import forge
-from refusals import refused
+from refusals import refusals, refused
 
 from storage import checkpoint, checkpoint_writer, durable, formats, hdf5_format, zarr_format
 from storage.formats import NotFiniteError
@@ -248,13 +248,18 @@ def test_metadata_that_is_no_array_is_one_error(tmp_path, text):
     refused("holds no array that can be read", checkpoint.open_checkpoint(path).read, "words", error=OSError)
 
 
-@pytest.mark.parametrize("text", ["[]", "3", "null", '"x"', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000])
-def test_a_state_that_is_no_object_is_refused(tmp_path, text):
+def opened_with_state(text, tmp_path):
     path = commit(tmp_path / "all", 1)
     (path / "state.json").write_text(text)
     forge(path)
     assert "state.json" in checkpoint.verify(path)[0]
-    refused(r"state\.json", checkpoint.open_checkpoint, path)
+    checkpoint.open_checkpoint(path)
+
+
+test_a_state_that_is_no_object = refusals(
+    *(("state.json", text) for text in ("[]", "3", "null", '"x"', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000)),
+    call=opened_with_state,
+)
 
 
 def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
@@ -333,22 +338,24 @@ def test_a_full_disk_leaves_the_older_checkpoints_and_no_trace(tmp_path, monkeyp
     assert checkpoint.newest_valid(root)[0].number == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        ({"arrays": {**tables(), "more": np.zeros(1)}}, "more"),
-        ({"arrays": {name: array for name, array in tables().items() if name != "words"}}, "words"),
-        ({"arrays": {**tables(), "words": np.zeros(5, np.uint64)}}, r"\(5,\)"),
-        ({"arrays": {**tables(), "words": np.zeros(4, np.int64)}}, "int64"),
-        ({"state": {"x": float("nan")}}, "state"),
-        ({"state": {"x": np.uint64(1)}}, "state"),
-        ({"identity": {1: 2}}, "identity"),
-        ({"layout": "sqlite"}, "zarr, hdf5"),
-    ],
+def committed(changes, tmp_path):
+    try:
+        commit(tmp_path / "all", 1, **changes)
+    finally:
+        assert not (tmp_path / "all").exists()
+
+
+test_bad_input_touches_nothing = refusals(
+    ("more", {"arrays": {**tables(), "more": np.zeros(1)}}),
+    ("words", {"arrays": {name: array for name, array in tables().items() if name != "words"}}),
+    (r"\(5,\)", {"arrays": {**tables(), "words": np.zeros(5, np.uint64)}}),
+    ("int64", {"arrays": {**tables(), "words": np.zeros(4, np.int64)}}),
+    ("state", {"state": {"x": float("nan")}}),
+    ("state", {"state": {"x": np.uint64(1)}}),
+    ("identity", {"identity": {1: 2}}),
+    ("zarr, hdf5", {"layout": "sqlite"}),
+    call=committed,
 )
-def test_bad_input_is_refused_and_touches_nothing(tmp_path, changes, word):
-    refused(word, commit, tmp_path / "all", 1, **changes)
-    assert not (tmp_path / "all").exists()
 
 
 @BOTH

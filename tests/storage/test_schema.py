@@ -2,10 +2,9 @@ import math
 import subprocess
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import refusals
 
 from storage import schema
 from storage.schema import ArraySpec
@@ -22,33 +21,30 @@ def test_bytes_and_json_round_trip():
     assert schema.specs_to_json(specs)[0]["shape"] == [2, 3]
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"name": "../a"}, "'..'"),
-        ({"name": "/a"}, "''"),
-        ({"name": "a//b"}, "''"),
-        ({"name": "a b"}, "'a b'"),
-        ({"name": "a\n"}, "not allowed"),
-        ({"name": "a/zarr.json"}, "zarr.json"),
-        ({"dtype": "complex64"}, "complex64"),
-        ({"dtype": "object"}, "object"),
-        ({"shape": (0, 3)}, "(0, 3)"),
-        ({"shape": (), "axes": ()}, "at least one axis"),
-        ({"axes": ("x",)}, "1 axis names"),
-        ({"fill": 0.1}, "fill"),
-        ({"dtype": "uint8", "fill": 256}, "256"),
-    ],
+test_bad_specs = refusals(
+    ("'..'", {"name": "../a"}),
+    ("''", {"name": "/a"}),
+    ("''", {"name": "a//b"}),
+    ("'a b'", {"name": "a b"}),
+    ("not allowed", {"name": "a\n"}),
+    ("zarr.json", {"name": "a/zarr.json"}),
+    ("complex64", {"dtype": "complex64"}),
+    ("object", {"dtype": "object"}),
+    ("(0, 3)", {"shape": (0, 3)}),
+    ("at least one axis", {"shape": (), "axes": ()}),
+    ("1 axis names", {"axes": ("x",)}),
+    ("fill", {"fill": 0.1}),
+    ("256", {"dtype": "uint8", "fill": 256}),
+    call=lambda change: spec(**change),
 )
-def test_bad_specs_are_refused_with_the_value_in_the_message(change, word):
-    assert word in refused(r".", spec, **change)
 
 
-def test_specs_are_checked_against_each_other():
-    refused("more than once: a", schema.validate_specs, [spec("a"), spec("a")])
-    refused("cannot also be the folder", schema.validate_specs, [spec("a/b/c"), spec("a/b")])
-    refused("at least one", schema.validate_specs, [])
-    refused("shape", schema.specs_from_json, [{"name": "a", "shape": "2", "dtype": "int32", "axes": ["x"]}])
+test_specs_together = refusals(
+    ("more than once: a", schema.validate_specs, [spec("a"), spec("a")]),
+    ("cannot also be the folder", schema.validate_specs, [spec("a/b/c"), spec("a/b")]),
+    ("at least one", schema.validate_specs, []),
+    ("shape", schema.specs_from_json, [{"name": "a", "shape": "2", "dtype": "int32", "axes": ["x"]}]),
+)
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=4), st.integers(1, 4000))

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import pytest
 from commands import answer, call, refusal
-from places import RUNS
 
 from storage import space
 
@@ -21,11 +20,8 @@ def kuhn(tmp_path):
 def refused(capsys, tmp_path, *arguments):
     """The one sentence of a refusal; nothing may have been created."""
     before = sorted(tmp_path.rglob("*"))
-    code, out, err = call(capsys, *arguments)
-    assert code == 2, err
-    assert out == ""
+    err = refusal(capsys, *arguments)
     assert sorted(tmp_path.rglob("*")) == before
-    assert err.count("\n") == 1, err
     return err
 
 
@@ -80,10 +76,8 @@ def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn)
     ("text", "expected"),
     [
         ('[game]\nname = "kuhn"\nx = 1\n', "unknown key 'x' in game"),
-        ('[game]\nname = "kuhn"\n[run]\nworkers = "two"\n', "run.workers = 'two': expected int"),
         ('[game]\nname = "holdem-subgame"\nfile = "absent.txt"\n', "absent.txt"),
         ('[game]\nname = "poker"\n', "blinds or antes"),
-        ('[game]\nname = "matrix"\npayoffs = [[1, 2], [3]]\n', "payoffs"),
     ],
 )
 def test_bad_configs_exit_2_and_touch_nothing(capsys, tmp_path, text, expected):
@@ -91,21 +85,6 @@ def test_bad_configs_exit_2_and_touch_nothing(capsys, tmp_path, text, expected):
     path.write_text(text)
     assert expected in refused(capsys, tmp_path, "solve", path, "--run", tmp_path / "run")
     assert expected in refused(capsys, tmp_path, "plan", path)
-
-
-def test_malformed_subgame_files_exit_2(capsys, tmp_path):
-    good = (RUNS / "games" / "river.txt").read_text()
-    config = tmp_path / "sub.toml"
-    config.write_text('[game]\nname = "holdem-subgame"\nfile = "game.txt"\n')
-    board = good.split("-board ")[1].split()[0]
-    for bad, expected in (
-        (good.rsplit(" ", 1)[0], "2651"),
-        (good.replace("-reach ", "-reach -1.0 ", 1).rsplit(" ", 1)[0], "is -1.0"),
-        (good.replace("-reach ", "-reach NaN ", 1).rsplit(" ", 1)[0], "NaN"),
-        (good.replace(board, board[:-2] + board[:2]), board[:2]),
-    ):
-        (tmp_path / "game.txt").write_text(bad)
-        assert expected.lower() in refused(capsys, tmp_path, "solve", config, "--run", tmp_path / "run").lower()
 
 
 def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
@@ -160,15 +139,9 @@ def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
 
 
 def test_paths_that_are_no_runs(capsys, tmp_path):
-    for arguments in (
-        ("status", tmp_path / "no"),
-        ("resume", tmp_path / "no"),
-        ("evaluate", tmp_path / "no"),
-        ("verify", tmp_path / "no"),
-        ("export", tmp_path / "no", tmp_path / "out"),
-        ("query", tmp_path / "no", ""),
-    ):
-        assert "no" in refused(capsys, tmp_path, *arguments)
+    out = tmp_path / "out"
+    for verb, *more in (["status"], ["resume"], ["evaluate"], ["verify"], ["export", out], ["query", ""]):
+        assert "no" in refused(capsys, tmp_path, verb, tmp_path / "no", *more)
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "status", "solve", "verify"])

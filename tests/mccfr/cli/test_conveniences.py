@@ -9,9 +9,9 @@ import click
 import h5py
 import pytest
 import zarr
-from commands import answer, call, command, refusal
+from commands import answer, call, command, refusal, refusing
 from places import RUNS
-from refusals import refused
+from refusals import refusals
 
 from mccfr.cli import progress as progress_module
 from mccfr.cli.options import Duration
@@ -54,48 +54,44 @@ def test_times_as_people_write_them(text, seconds):
     assert Duration().convert(text, None, None) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "h", "5x", "-1", "1e3s", "5 min ago", "1:30", "nan"])
-def test_other_times_are_refused_with_examples(text):
-    with pytest.raises(click.BadParameter, match="is not a length of time; write 90, 90s, 5min"):
-        Duration().convert(text, None, None)
-
-
-@pytest.mark.parametrize(
-    ("document", "hint"),
-    [
-        ({"gane": {}}, "did you mean 'game'?"),
-        ({"game": {"name": "kunh"}}, "did you mean 'kuhn'?"),
-        ({"game": {"name": "leduc", "rank": 4}}, "did you mean 'ranks'?"),
-        ({"solver": {"algorithm": "external_sampling"}}, "did you mean 'external-sampling'?"),
-        ({"solver": {"discount": "linaer"}}, "did you mean 'linear'?"),
-        ({"solver": {"algorithm": "cfr", "regret_minimiser": "normalhedge"}}, "did you mean 'normal-hedge'?"),
-        ({"run": {"iteration": 7}}, "did you mean 'iterations'?"),
-        ({"evaluation": {"method": "exakt"}}, "did you mean 'exact'?"),
-    ],
+test_other_times = refusals(
+    *(
+        ("is not a length of time; write 90, 90s, 5min", Duration().convert, text, None, None)
+        for text in ("", "h", "5x", "-1", "1e3s", "5 min ago", "1:30", "nan")
+    ),
+    error=click.BadParameter,
 )
-def test_misspelt_keys_and_names_are_answered_with_the_nearest(document, hint):
-    assert refused(r"^x: ", config_from, {"game": {"name": "kuhn"}, **document}, "x").endswith(hint)
 
 
-def test_misspelt_commands_are_answered_with_the_nearest(capsys):
-    assert "solve" in refusal(capsys, "sovle")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["frobnicate"], "No such command 'frobnicate'. See: mccfr --help"),
-        (["solve"], "Missing argument 'CONFIG'. See: mccfr solve --help"),
-        (["status", "x", "--every", "soon"], "Invalid value for '--every': 'soon' is not a length of time; "),
-        (
-            ["bot", "acpc", "x", "y", "0"],
-            "Invalid value for 'PORT': 0 is not in the range 1<=x<=65535. See: mccfr bot ",
-        ),
-        (["query", "x", "", "--hnad"], "No such option"),
-    ],
+test_misspelt_keys_and_names_are_answered_with_the_nearest = refusals(
+    *(
+        (rf"^x: .*did you mean '{meant}'\?$", config_from, {"game": {"name": "kuhn"}, **document}, "x")
+        for meant, document in (
+            ("game", {"gane": {}}),
+            ("kuhn", {"game": {"name": "kunh"}}),
+            ("ranks", {"game": {"name": "leduc", "rank": 4}}),
+            ("external-sampling", {"solver": {"algorithm": "external_sampling"}}),
+            ("linear", {"solver": {"discount": "linaer"}}),
+            ("normal-hedge", {"solver": {"algorithm": "cfr", "regret_minimiser": "normalhedge"}}),
+            ("iterations", {"run": {"iteration": 7}}),
+            ("exact", {"evaluation": {"method": "exakt"}}),
+        )
+    )
 )
-def test_usage_mistakes_are_one_sentence_that_begins_with_the_error(capsys, arguments, said):
-    assert refusal(capsys, *arguments).startswith(f"mccfr: {said}")
+
+
+test_usage_mistakes_are_one_sentence_that_begins_with_the_error = refusals(
+    ("solve", ["sovle"]),
+    ("^mccfr: No such command 'frobnicate'. See: mccfr --help", ["frobnicate"]),
+    ("^mccfr: Missing argument 'CONFIG'. See: mccfr solve --help", ["solve"]),
+    ("^mccfr: Invalid value for '--every': 'soon' is not a length of time; ", ["status", "x", "--every", "soon"]),
+    (
+        "^mccfr: Invalid value for 'PORT': 0 is not in the range 1<=x<=65535. See: mccfr bot ",
+        ["bot", "acpc", "x", "y", "0"],
+    ),
+    ("^mccfr: No such option", ["query", "x", "", "--hnad"]),
+    call=refusing,
+)
 
 
 def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):

@@ -50,6 +50,7 @@ def writers(run, path):
         "export": ("export", run, path, "--replace"),
         "export csv": ("export", run, path, "--format", "csv", "--replace"),
         "export zarr": ("export", run, path, "--format", "zarr", "--replace"),
+        "export openspiel": ("export", run, path, "--format", "openspiel", "--replace"),
         "export hdf5": ("export", run, path, "--format", "hdf5", "--replace"),
     }
 

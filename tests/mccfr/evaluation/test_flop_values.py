@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, refusing
 from random_policy import policy
+from refusals import refusals
 
 from abstraction.boards import board_classes, locate_board
 from abstraction.cards import cards_text, parse_cards
@@ -143,17 +144,16 @@ def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, caps
     assert call(capsys, *asked).status == 2 and out.read_text() == "mine"
 
 
-@pytest.mark.parametrize(
-    ("line", "out", "sentence"),
-    [
-        ("r200c/", "x.txt", "ends in none of .csv, .parquet and .html"),
-        ("r200", "x.csv", "of a line that ends on the flop"),
-        ("r200c/cc/", "x.csv", "ends behind the flop"),
-        ("r300c/", "x.csv", "bets that the strategy has not"),
-        ("r200f", "x.csv", "the hand is over here"),
-    ],
-)
-def test_what_cannot_be_reported_is_refused(source, monkeypatch, tmp_path, capsys, line, out, sentence):
+def reported(line, out, source, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
-    ended = call(capsys, "report", "there", tmp_path / out, "--spots", line, "--flops", 2)
-    assert ended.status == 2 and sentence in ended.err and ended.err.count("\n") == 1
+    refusing(("report", "there", tmp_path / out, "--spots", line, "--flops", 2), capsys)
+
+
+test_refusals = refusals(
+    ("ends in none of .csv, .parquet and .html", "r200c/", "x.txt"),
+    ("of a line that ends on the flop", "r200", "x.csv"),
+    ("ends behind the flop", "r200c/cc/", "x.csv"),
+    ("bets that the strategy has not", "r300c/", "x.csv"),
+    ("the hand is over here", "r200f", "x.csv"),
+    call=reported,
+)

@@ -18,7 +18,7 @@ import pytest
 import random_policy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from refusals import refused
+from refusals import refusals, refused
 from sessions import go, make
 from strategies import random_strategy
 from test_head_to_head_buckets import renumbered
@@ -302,21 +302,20 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
 # --- what is refused ---
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"stack": 31}, "a player's stack in chips is 30.* for the first and 31"),
-        ({"blinds": (4, 2)}, "the pot to begin with, in chips, is 3.* and 6"),
-        ({"blinds": (1, 2), "first_player": (1, 1)}, r"put in to begin with, in chips, is \[2.*\] .* and \[1"),
-        ({"first_player": (2, 2)}, r"who acts first on each street is \[1, 0\] .* and \[1, 1\]"),
-        ({"ranks": 4}, "the number of hands|deck"),
-    ],
-)
-def test_other_games_are_refused_whatever_their_menus(keys, message):
-    one = side(BLINDS, "pot", 1)
+def met(keys):
     other = build_game(msgspec.structs.replace(BLINDS, menu=MENUS["two sizes"], **keys), None)
-    told = refused(message, head_to_head, one, Profile(other, random_strategy(other, 2)), boards=2)
-    assert "same game, card buckets and menus apart: " in told
+    sides = side(BLINDS, "pot", 1), Profile(other, random_strategy(other, 2))
+    raise ValueError(refused("same game, card buckets and menus apart: ", head_to_head, *sides, boards=2))
+
+
+test_other_games = refusals(
+    ("a player's stack in chips is 30.* for the first and 31", {"stack": 31}),
+    ("the pot to begin with, in chips, is 3.* and 6", {"blinds": (4, 2)}),
+    (r"put in to begin with, in chips, is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
+    (r"who acts first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
+    ("the number of hands|deck", {"ranks": 4}),
+    call=met,
+)
 
 
 def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):

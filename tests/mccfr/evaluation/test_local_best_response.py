@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC
 from places import RUNS
-from refusals import refused
 from small_games import game_of
 from strategies import random_strategy
 
@@ -334,9 +333,3 @@ def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_tak
 
 
 # --- refused ---
-
-
-def test_bad_input_is_refused():
-    side = Profile(KUHN, uniform_strategy(KUHN))
-    refused("setting = '5' is not allowed: it must be one of 1, 2, 3, 4, fcpa", local_best_response, side, "5")
-    refused("hands = 99: at least 100 are needed", local_best_response, side, hands=99)

@@ -232,8 +232,8 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
     folds = call(capsys, "evaluate", policy, "--method", "lbr", "--strategy", "always-fold")
     assert "exploitability at least 1 chips: what local best response in setting 2 wins (every deal" in folds.out
     for options, said in [
-        (("--hands", 99), "at least 100 are needed"),
-        (("--setting", "5"), "must be one of 1, 2, 3, 4, fcpa"),
+        (("--hands", 99), "hands = 99: at least 100 are needed"),
+        (("--setting", "5"), "setting = '5' is not allowed: it must be one of 1, 2, 3, 4, fcpa"),
         (("--strategy", "mine"), "must be one of uniform, always-call, always-fold"),
     ]:
         assert said in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)

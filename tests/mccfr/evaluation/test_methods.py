@@ -4,9 +4,9 @@ import json
 
 import msgspec
 import pytest
-from commands import answer, command, refusal
+from commands import answer, command, refusing
 from random_policy import policy
-from refusals import refused
+from refusals import refusals, refused
 from small_games import game_of
 from strategies import random_strategy
 
@@ -77,21 +77,22 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
     assert "against" in missing and "there is no evaluation method 'none'" in unknown
 
 
-def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
+def measured_by(method, tmp_path, capsys):
     config = tmp_path / "run.toml"
-    config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "toys:Mixed"\n')
-    assert "leduc is not kuhn: use the method exact" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
-    config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "guess"\n')
-    assert command("plan", config) == 2
-    assert "evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'" in capsys.readouterr().err
+    config.write_text(f'[game]\nname = "leduc"\n[evaluation]\nmethod = "{method}"\n')
+    refusing(("solve", config, "--run", tmp_path / "run"), capsys)
 
 
-def test_what_is_no_method_is_refused():
-    load_method("toys:MixedLine")
-    refused("'toys:MixedLine' is not derived from mccfr", method_named, "toys:MixedLine")
-    refused("'guess' is not one of: exact, head-to-head", method_named, "guess")
-    goofspiel = build_game(GoofspielGame(cards=3), None)
-    refused("use the method exact", check_method, goofspiel, "head-to-head")
+test_refusals = refusals(
+    ("leduc is not kuhn: use the method exact", measured_by, "toys:Mixed"),
+    ("evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'", measured_by, "guess"),
+    (
+        "'toys:MixedLine' is not derived from mccfr",
+        lambda: (load_method("toys:MixedLine"), method_named("toys:MixedLine")),
+    ),
+    ("'guess' is not one of: exact, head-to-head", method_named, "guess"),
+    ("use the method exact", lambda: check_method(build_game(GoofspielGame(cards=3), None), "head-to-head")),
+)
 
 
 def test_every_listed_method_has_its_name():

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 from deep import trained
-from refusals import refused
+from refusals import refusals
 
 from mccfr.evaluation import on_deals
 from mccfr.evaluation.on_deals import deal_parts, head_to_head_on_deals
@@ -92,29 +92,27 @@ def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in()
     assert told == [(20, 20)]
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"boards": 1}, "at least 2"),
-        ({"effort": Effort(workers=2)}, "leave workers, budget and keep out"),
-        ({"other": "flop hold'em"}, "only in the same game"),
-        ({"other": "table"}, "same for all hands"),
-    ],
-)
-def test_what_cannot_meet_on_deals_is_refused(change, told):
+def of_flop_holdem():
+    dealt = trained("flop hold'em").dealt
+    return side(Networks(dealt.game, dealt.config, asked_tables(dealt.tables)))
+
+
+def of_hands():
     mine = side(both_averages()[0])
-    other = mine
-    if change.get("other") == "flop hold'em":
-        dealt = trained("flop hold'em").dealt
-        other = side(Networks(dealt.game, dealt.config, asked_tables(dealt.tables)))
-    elif change.get("other") == "table":
-        hands = next(iter(deal_parts(mine.game, 3, 0)))
-        other = Profile(mine.game, mine.strategy.on_deals(hands))
-    with pytest.raises(ValueError, match=told):
-        head_to_head_on_deals(mine, other, **{"boards": 4, **{k: v for k, v in change.items() if k != "other"}})
+    return Profile(mine.game, mine.strategy.on_deals(next(iter(deal_parts(mine.game, 3, 0)))))
 
 
-def test_tables_of_it_are_refused_in_a_sentence():
-    explicit, _ = both_averages()
-    for ask in (lambda s: s.blocks[0], lambda s: s.probability[1], lambda s: s.weight[3]):
-        refused("cannot be made a table", ask, explicit.untabled())
+def met(other=None, **options):
+    mine = side(both_averages()[0])
+    head_to_head_on_deals(mine, other or mine, **{"boards": 4, **options})
+
+
+test_refusals = refusals(
+    ("at least 2", lambda: met(boards=1)),
+    ("leave workers, budget and keep out", lambda: met(effort=Effort(workers=2))),
+    ("only in the same game", lambda: met(of_flop_holdem())),
+    ("same for all hands", lambda: met(of_hands())),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().blocks[0]),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().probability[1]),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().weight[3]),
+)

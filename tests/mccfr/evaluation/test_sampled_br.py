@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from naive_value import naive_value
 from random_policy import policy
-from refusals import refused
-from small_games import GAMES, game_of
+from refusals import refusals, refused
+from small_games import game_of
 from strategies import random_strategy
 
 from mccfr.config.games import PokerGame
@@ -271,6 +271,7 @@ def test_the_record_says_what_it_is():
     low, high = record["ci95_chips"]
     assert low < record["value_chips"] == record["exploitability_chips"] < high
     assert sum(record["best_response_chips"]) / 2 == pytest.approx(record["value_chips"])
+    assert street_number(policy().game, "turn") == 2
 
 
 def test_workers_and_budget_change_nothing_else():
@@ -282,26 +283,19 @@ def test_workers_and_budget_change_nothing_else():
     assert timed == sampled_best_response(side, 2, timed.boards, 3)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"from_street": "river"}, "leduc has no street 'river': it has 0, 1"),
-        ({"boards": 3}, "boards = 3: at least 5 are needed, for an interval"),
-        ({"from_street": "0", "boards": 5}, "boards = 5: at least 6 are needed"),
-    ],
+def measured(method, name="leduc", **options):
+    game = game_of(name)
+    measure(method, Profile(game, uniform_strategy(game)), **options)
+
+
+test_refusals = refusals(
+    ("leduc has no street 'river': it has 0, 1", lambda: measured("sampled-br", from_street="river")),
+    ("boards = 3: at least 5 are needed, for an interval", lambda: measured("sampled-br", boards=3)),
+    ("boards = 5: at least 6 are needed", lambda: measured("sampled-br", from_street="0", boards=5)),
+    ("the method abstract has no --from; what it takes: none", lambda: measured("abstract", from_street="1")),
+    ("kuhn has no street '1': it has 0", lambda: measured("exact", "kuhn", from_street="1")),
+    (
+        "leduc is evaluated at once, over all deals: leave out --flops, --seed",
+        lambda: measured("exact", flops=20),
+    ),
 )
-def test_bad_input_is_one_sentence(options, message):
-    own = game_of("leduc")
-    refused(message, measure, "sampled-br", Profile(own, uniform_strategy(own)), **options)
-
-
-def test_games_without_cards_and_options_of_others_are_refused():
-    own = game_of("leduc")
-    with pytest.raises(ValueError, match="the method abstract has no --from; what it takes: none"):
-        measure("abstract", Profile(own, uniform_strategy(own)), from_street="1")
-    with pytest.raises(ValueError, match="kuhn has no street '1': it has 0"):
-        measure("exact", Profile(game_of("kuhn"), uniform_strategy(game_of("kuhn"))), from_street="1")
-    with pytest.raises(ValueError, match="leduc is evaluated at once, over all deals: leave out --flops, --seed"):
-        measure("exact", Profile(own, uniform_strategy(own)), flops=20)
-    assert street_number(policy().game, "turn") == 2
-    assert "leduc" in GAMES

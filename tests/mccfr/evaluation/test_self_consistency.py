@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from naive import all_deals, dealt_hands, value
 from refusals import refused
-from small_games import DeckOfClasses, deck_game, game_of
+from small_games import DeckOfClasses, by_twos, deck_game, game_of
 from strategies import random_strategy
 
 import mccfr
@@ -32,13 +32,6 @@ MERGED = PokerGame(ranks=3, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=
 def game(name):
     made = {"pairs": PAIRS, "merged": MERGED}
     return build_game(made[name], None) if name in made else game_of(name)
-
-
-def by_twos(game):
-    """The same game, two buckets made one."""
-    cards = game.cards
-    bucket = [np.where(rows >= 0, rows // 2, rows) for rows in cards.bucket]
-    return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
 
 
 def defined(game, strategy):

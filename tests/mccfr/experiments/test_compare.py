@@ -11,7 +11,7 @@ import pytest
 import tomli_w
 from commands import call, refusal
 from places import ROOT, RUNS
-from refusals import refused
+from refusals import refusals
 
 from mccfr.config.file import parse_override
 from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
@@ -236,13 +236,6 @@ def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
     assert [row["exploitability_chips"] for row in read_rows(made(changed(seeds=[3])), tmp_path)] == whole
 
 
-def test_another_experiment_in_the_same_place_is_refused(finished):
-    _, out = finished
-    other = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
-    with pytest.raises(ValueError, match=r"holds another run: solver\.discount = 'dcfr' there .*another output"):
-        run_experiment(made(other), out, Silent())
-
-
 def test_points_in_nodes_and_in_seconds(tmp_path):
     nodes = made(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
     assert run_experiment(nodes, tmp_path / "nodes", Silent()) is None
@@ -291,52 +284,54 @@ def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
     assert config.evaluation.at_iterations == tuple(range(1, 9)) and config.solver.variant == "cfr+"
 
 
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
-        ({"game": {"name": "kuhn"}}, r"has no \[compare\] table"),
-        (changed(lats=3), r"compare: object contains unknown field lats; its keys are base, title"),
-        (changed(x="time"), r"compare\.x: invalid enum value 'time'"),
-        (changed(last=None), r"compare\.last is missing"),
-        (changed(first=500), r"compare\.first = 500, compare\.last = 400"),
-        (changed(at=[1, 2]), "at is given beside first or last"),
-        (changed(points=0), r"compare\.points = 0 is not allowed"),
-        (changed(seeds=[]), "seeds is empty"),
-        (changed(seeds=[1, 1]), "names a seed twice"),
-        (changed(y="nashconv"), r"compare\.y = 'nashconv' is not one of: exploitability_mbb"),
-        (changed(x="seconds", first=1, last=2, points=30), "points in seconds must be further apart"),
-        (changed(variant=[{"set": []}]), r"variant\[0\]: object missing required field name"),
-        (changed(variant=[{"name": "a", "set": ["solver.discount=some"]}]), r"variant 'a': solver.discount = 'some'"),
-        (changed(variant=[{"name": "a", "set": ["discount"]}]), r"variant 'a': set discount: expected table\.key"),
-        (changed(variant=[{"name": "a b"}, {"name": "A-B"}]), "names need letters or digits that tell them apart"),
-        (changed(base="absent.toml"), "absent.toml: no such file"),
-        (
-            changed(variant=[{"name": "a", "of": "b", "average": "sd"}]),
-            r"of = 'b' must name a variant before it \(none",
-        ),
-        (changed(variant=[{"name": "a"}, {"name": "b", "average": "sd"}]), r"of = None must name .* \('a'\)"),
-        (changed(variant=[{"name": "a"}, {"name": "b", "of": "a", "average": "sd"}]), "of 'a' have: one average"),
-    ],
-)
-def test_bad_experiments_are_refused_in_one_sentence(document, said):
-    refused(said, made, document)
+def variants(*keys):
+    return changed(variant=[{"name": name} | more for name, more in zip("ab", keys, strict=False)])
 
 
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
-        (changed(y="exploitability_mbb"), "kuhn has no big blind"),
-        (changed(y="lbr_mbb"), r"'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips"),
-        (
-            changed(variant=[{"name": "a", "set": ["solver.algorithm=cfr", "solver.variant=x"]}]),
-            r"variant 'a': solver\.",
-        ),
-        (changed(variant=[{"name": "a", "set": WHOLE_BOARDS}]), "give evaluation.budget_seconds"),
-    ],
+test_bad_experiments = refusals(
+    ("has no [compare] table", {"game": {"name": "kuhn"}}),
+    ("compare: object contains unknown field lats; its keys are base, title", changed(lats=3)),
+    ("compare.x: invalid enum value 'time'", changed(x="time")),
+    ("compare.last is missing", changed(last=None)),
+    ("compare.first = 500, compare.last = 400", changed(first=500)),
+    ("at is given beside first or last", changed(at=[1, 2])),
+    ("compare.points = 0 is not allowed", changed(points=0)),
+    ("seeds is empty", changed(seeds=[])),
+    ("names a seed twice", changed(seeds=[1, 1])),
+    ("compare.y = 'nashconv' is not one of: exploitability_mbb", changed(y="nashconv")),
+    ("points in seconds must be further apart", changed(x="seconds", first=1, last=2, points=30)),
+    ("variant[0]: object missing required field name", changed(variant=[{"set": []}])),
+    ("variant 'a': solver.discount = 'some'", variants({"set": ["solver.discount=some"]})),
+    ("variant 'a': set discount: expected table.key", variants({"set": ["discount"]})),
+    ("names need letters or digits that tell them apart", changed(variant=[{"name": "a b"}, {"name": "A-B"}])),
+    ("absent.toml: no such file", changed(base="absent.toml")),
+    ("of = 'b' must name a variant before it (none", variants({"of": "b", "average": "sd"})),
+    ("of = None must name .* \\('a'\\)", variants({}, {"average": "sd"})),
+    ("of 'a' have: one average", variants({}, {"of": "a", "average": "sd"})),
+    call=made,
 )
-def test_what_cannot_be_run_or_measured_is_refused_before_anything_is_written(tmp_path, document, said):
-    refused(said, run_experiment, made(document), tmp_path / "out", Silent())
-    assert not (tmp_path / "out").exists()
+
+
+def begun(document, tmp_path):
+    try:
+        run_experiment(made(document), tmp_path / "out", Silent())
+    finally:
+        assert not (tmp_path / "out").exists()
+
+
+LINEAR = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
+
+
+test_before_anything_is_written = refusals(
+    ("kuhn has no big blind", begun, changed(y="exploitability_mbb")),
+    ("'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips", begun, changed(y="lbr_mbb")),
+    ("variant 'a': solver.", begun, variants({"set": ["solver.algorithm=cfr", "solver.variant=x"]})),
+    ("give evaluation.budget_seconds", begun, variants({"set": WHOLE_BOARDS})),
+    (
+        "holds another run: solver.discount = 'dcfr' there .*another output",
+        lambda finished: run_experiment(made(LINEAR), finished[1], Silent()),
+    ),
+)
 
 
 def test_command_refuses_a_foreign_directory(capsys, tmp_path):

@@ -67,12 +67,6 @@ def test_a_run_on_buckets_is_measured_in_the_real_game_and_on_others_is_another(
     assert "abstraction" not in plain
 
 
-def test_an_absent_abstraction_is_bad_input(tmp_path, capsys):
-    assert solved(tmp_path, tmp_path / "absent") == 2
-    assert "build it with mccfr abstraction build" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-
-
 def test_strength_command_agrees_with_the_function(capsys):
     assert command("abstraction", "strength", "--hand", "AsKd", "--board", "Qs7h2d", "--json") == 0
     assert str(hand_strength("AsKd", "Qs7h2d")["wins2_sum"]) in capsys.readouterr().out

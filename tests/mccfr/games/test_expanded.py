@@ -1,14 +1,12 @@
 """Games with their cards put into the tree: the same values and best responses, counts, names, conversions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyspiel
 import pytest
 from expansion import expanded_strategy, original_strategy
 from naive import check_order
 from refusals import refused
-from small_games import game_of
+from small_games import game_of, unequal
 from strategies import random_strategy
 
 from mccfr.config.games import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
@@ -24,15 +22,6 @@ from mccfr.solvers.public import best_response
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.lines import line_text
-
-
-def unequal(game, seed=3, missing=0.3):
-    """The game with unequal ranges, some hands missing."""
-    generator = np.random.default_rng(seed)
-    reach = 0.1 + generator.random(game.cards.reach.shape)
-    reach[generator.random(reach.shape) < missing] = 0
-    return replace(game, cards=replace(game.cards, reach=reach))
-
 
 TOY = PokerGame(ranks=4, hole_cards=2, board_cards=(0, 1), antes=(1, 1), stack=3, max_raises=(1, 1))
 GAMES = {
@@ -169,9 +158,3 @@ def test_every_line_is_its_own_node_with_the_trees_payoffs(name):
             else:
                 assert found.apply(state, action) == found.read(line_text(tree, child))[0]
     assert ended == (tree.arrays.kind == TERMINAL).sum()
-
-
-def test_what_is_not_possible_is_refused_with_what_is():
-    found = real_betting(game_of("kuhn"))
-    with pytest.raises(ValueError, match="after '': 'r300' is not possible here; legal actions: c, b"):
-        found.apply(found.start()[0], "r300", "after ''")

@@ -51,6 +51,10 @@ test_keys = refusals(
 
 test_games = refusals(
     ("is for hold'em games", lambda: bucketed(build_game(KuhnGame(), RUNS), Labels(np.zeros(1326, int)))),
+    (
+        "after '': 'r300' is not possible here; legal actions: c, b",
+        lambda: (found := real_betting(build_game(KuhnGame(), RUNS))).apply(found.start()[0], "r300", "after ''"),
+    ),
     ("goofspiel deals no cards beside its tree", lambda: real_betting(build_game(GoofspielGame(), RUNS))),
 )
 test_files = refusals(

@@ -5,7 +5,7 @@ import pytest
 from harness import LEDUC
 from naive import check_order
 from places import RUNS
-from refusals import refused
+from refusals import refusals
 
 from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
 from mccfr.cards.listed import joint_weight
@@ -104,19 +104,15 @@ def test_whole_holdem_has_subgames_too():
     assert evaluate_exact(found, played(found, distributions(found, 0))).exploitability_chips > 0
 
 
-def test_what_is_no_subgame_is_refused():
-    game = build_game(TURN, GAMES)
-    board, node = read_endgame(GAMES / "turn.txt").board, int(game.tree.decisions[-1])
-    flop = build_game(FlopHoldemGame(), GAMES)
-    for arguments, told in (
-        ((LEDUC, 0, [], EVERY_HAND), "leduc is not a hold'em game"),
-        ((flop, 0, [], EVERY_HAND), "before the flop"),
-        ((game, len(game.tree.parent), board, EVERY_HAND), "is not one of the tree's decisions"),
-        ((game, 0, board[:3], EVERY_HAND), "board"),
-        ((game, 0, [0, 0, 1, 2], EVERY_HAND), "board"),
-        ((game, 0, board, EVERY_HAND[:1]), "ranges of shape"),
-        ((game, 0, board, -EVERY_HAND), "at least 0"),
-        ((game, 0, board, 0 * EVERY_HAND), "no hand that the board leaves"),
-        ((game, node, board, EVERY_HAND), "board"),
-    ):
-        refused(told, subgame, *arguments)
+TURN_GAME, BOARD = build_game(TURN, GAMES), read_endgame(GAMES / "turn.txt").board
+test_refusals = refusals(
+    ("leduc is not a hold'em game", subgame, LEDUC, 0, [], EVERY_HAND),
+    ("before the flop", lambda: subgame(build_game(FlopHoldemGame(), GAMES), 0, [], EVERY_HAND)),
+    ("is not one of the tree's decisions", subgame, TURN_GAME, len(TURN_GAME.tree.parent), BOARD, EVERY_HAND),
+    ("board", subgame, TURN_GAME, 0, BOARD[:3], EVERY_HAND),
+    ("board", subgame, TURN_GAME, 0, [0, 0, 1, 2], EVERY_HAND),
+    ("ranges of shape", subgame, TURN_GAME, 0, BOARD, EVERY_HAND[:1]),
+    ("at least 0", subgame, TURN_GAME, 0, BOARD, -EVERY_HAND),
+    ("no hand that the board leaves", subgame, TURN_GAME, 0, BOARD, 0 * EVERY_HAND),
+    ("board", subgame, TURN_GAME, int(TURN_GAME.tree.decisions[-1]), BOARD, EVERY_HAND),
+)

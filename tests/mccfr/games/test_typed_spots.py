@@ -1,8 +1,7 @@
 """Spots that are typed: boards, ranges, stacks, and the sizes that tools have."""
 
 import numpy as np
-import pytest
-from refusals import refused
+from refusals import refusals, refused
 
 from abstraction.cards import combo_index, combo_text, parse_cards
 from abstraction.ranges import parse_range, read_range
@@ -89,42 +88,34 @@ def test_ranges_are_texts_files_classes_and_combinations(tmp_path):
     assert not loaded.game.ranges.oop.startswith("@")  # a run keeps what the file said
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"file": "x.txt"}, "game.file = 'x.txt' is not allowed: it must be left out"),
-        ({"stack": 1000}, "game.stack = 1000.*effective_stack counts chips behind"),
-        ({"stack": 20000}, "game.stack = 20000.*effective_stack counts chips behind"),
-        ({"pot": None}, "game.pot = None"),
-        ({"pot": 0}, "game.pot = 0.*above 0"),
-        ({"effective_stack": -5}, "game.effective_stack = -5.*above 0"),
-        ({"big_blind": 0}, "game.big_blind = 0.*above 0"),
-        ({"ranges": {"oop": "AA"}}, "game.ranges needs the key 'ip'"),
-        ({"ranges": {"oop": "@nowhere", "ip": "AA"}}, "game.ranges.oop = '@nowhere': nowhere cannot be read"),
-        ({"menu": {"flop": {"oop": {}, "big_blind": {}}}}, "flop.oop and big_blind are the same position"),
-    ],
+test_configurations_that_are_no_spots = refusals(
+    ("game.file = 'x.txt' is not allowed: it must be left out", {"file": "x.txt"}),
+    ("game.stack = 1000.*effective_stack counts chips behind", {"stack": 1000}),
+    ("game.stack = 20000.*effective_stack counts chips behind", {"stack": 20000}),
+    ("game.pot = None", {"pot": None}),
+    ("game.pot = 0.*above 0", {"pot": 0}),
+    ("game.effective_stack = -5.*above 0", {"effective_stack": -5}),
+    ("game.big_blind = 0.*above 0", {"big_blind": 0}),
+    ("game.ranges needs the key 'ip'", {"ranges": {"oop": "AA"}}),
+    ("game.ranges.oop = '@nowhere': nowhere cannot be read", {"ranges": {"oop": "@nowhere", "ip": "AA"}}),
+    ("flop.oop and big_blind are the same position", {"menu": {"flop": {"oop": {}, "big_blind": {}}}}),
+    call=lambda keys: config(**keys),
 )
-def test_a_configuration_that_is_no_spot_is_refused(keys, message):
-    refused(message, config, **keys)
 
 
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"board": "QsJh"}, "game.board = 'QsJh' is not allowed: it must be three to five different cards"),
-        ({"board": "QsJhJh"}, "game.board = 'QsJhJh'"),
-        ({"ranges": {"oop": "AB", "ip": "AA"}}, "game.ranges.oop: range item 'AB' is not known"),
-        ({"ranges": {"oop": "QsJh", "ip": "AA"}}, "game.ranges.oop has no hand that the board QsJh2h7c3d leaves"),
-        ({"ranges": {"oop": [0.5] * 170, "ip": "AA"}}, "game.ranges.oop: 170 numbers are no range"),
-        ({"ranges": {"oop": [2.0] * 169, "ip": "AA"}}, "game.ranges.oop: number 1 is 2: a weight from 0 to 1"),
-        ({"ranges": {"oop": "AsAh", "ip": "AsAd"}}, "leaves no deal"),
-        ({"menu": {"add": ["c"]}}, "game.menu.add: 'c' is not allowed: a line ends in a bet"),
-        ({"menu": {"add": ["r95"]}, "big_blind": 10}, "r95 is no bet after the line ''.*100 to 1000"),
-        ({"menu": {"remove": ["cccr300"]}}, "game.menu.remove: 'cccr300' is no line of the tree"),
-    ],
+test_spots_that_cannot_be = refusals(
+    ("game.board = 'QsJh' is not allowed: it must be three to five different cards", {"board": "QsJh"}),
+    ("game.board = 'QsJhJh'", {"board": "QsJhJh"}),
+    ("game.ranges.oop: range item 'AB' is not known", {"ranges": {"oop": "AB", "ip": "AA"}}),
+    ("game.ranges.oop has no hand that the board QsJh2h7c3d leaves", {"ranges": {"oop": "QsJh", "ip": "AA"}}),
+    ("game.ranges.oop: 170 numbers are no range", {"ranges": {"oop": [0.5] * 170, "ip": "AA"}}),
+    ("game.ranges.oop: number 1 is 2: a weight from 0 to 1", {"ranges": {"oop": [2.0] * 169, "ip": "AA"}}),
+    ("leaves no deal", {"ranges": {"oop": "AsAh", "ip": "AsAd"}}),
+    ("game.menu.add: 'c' is not allowed: a line ends in a bet", {"menu": {"add": ["c"]}}),
+    ("r95 is no bet after the line ''.*100 to 1000", {"menu": {"add": ["r95"]}, "big_blind": 10}),
+    ("game.menu.remove: 'cccr300' is no line of the tree", {"menu": {"remove": ["cccr300"]}}),
+    call=lambda keys, tmp_path: game(tmp_path, **keys),
 )
-def test_a_spot_that_cannot_be_is_refused(tmp_path, keys, message):
-    refused(message, game, tmp_path, **keys)
 
 
 def test_geometric_sizes_put_in_the_stack_on_the_last_street(tmp_path):

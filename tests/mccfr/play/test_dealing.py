@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from random_policy import policy
-from refusals import refused
+from refusals import refusals
 from small_games import GAMES, game_of
 
 from mccfr.cards import deck as module
@@ -108,5 +108,5 @@ def test_no_deal_of_training_is_played(monkeypatch):
     assert {board for *_, board in dealt(dealing, 300)} == boards
 
 
-def test_games_without_cards_are_refused():
-    refused("a table deals cards beside it", build_game(GoofspielGame(cards=3), None).cards.at_table)
+CARDS = build_game(GoofspielGame(cards=3), None).cards
+test_games_without_cards = refusals(("a table deals cards beside it", CARDS.at_table))

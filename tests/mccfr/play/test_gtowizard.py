@@ -12,7 +12,7 @@ import threading
 import pytest
 from acpc import player, rules
 from gtowizard_double import GAME, Wizard
-from refusals import refused
+from refusals import refusals, refused
 from slumbot_double import served
 
 from mccfr.play import gtowizard
@@ -139,24 +139,21 @@ def hand(**changed):
     }
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ([], "tells no hand"),
-        ({"hand_id": 1}, "tells no hand"),
-        (hand(hand_id="1"), "tells no hand"),
-        (hand(players=None), "tells no hand"),
-        (hand(players=[]), "are not one and GTO Wizard"),
-        (hand(game={**GAME, "starting_stack": 10_000}), "not with stacks of 200 big blinds"),
-        (hand(game={**GAME, "stack_reset_per_hand": False}), "not with stacks of 200 big blinds"),
-        (hand(board_cards="2c3d"), "and not 0 or 3 or 4 or 5 cards"),
-        (hand(action_history=["b300", "x"]), "are not k, c, f, bN and _"),
-        (hand(is_hand_over=True), "winnings are missing"),
-        (hand(is_hand_over=True, winnings=1, aivat_score="x"), "aivat_score is"),
-    ],
+test_what_is_no_hand = refusals(
+    ("tells no hand", []),
+    ("tells no hand", {"hand_id": 1}),
+    ("tells no hand", hand(hand_id="1")),
+    ("tells no hand", hand(players=None)),
+    ("are not one and GTO Wizard", hand(players=[])),
+    ("not with stacks of 200 big blinds", hand(game={**GAME, "starting_stack": 10_000})),
+    ("not with stacks of 200 big blinds", hand(game={**GAME, "stack_reset_per_hand": False})),
+    ("and not 0 or 3 or 4 or 5 cards", hand(board_cards="2c3d")),
+    ("are not k, c, f, bN and _", hand(action_history=["b300", "x"])),
+    ("winnings are missing", hand(is_hand_over=True)),
+    ("aivat_score is", hand(is_hand_over=True, winnings=1, aivat_score="x")),
+    call=read_wizard_hand,
+    error=TableError,
 )
-def test_what_is_no_hand_is_said_in_a_sentence(answer, said):
-    refused(said, read_wizard_hand, answer, error=TableError)
 
 
 def test_keys_are_read_and_kept_from_others(tmp_path):

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from acpc import dealer, plan, rules
-from refusals import refused
+from refusals import refusals, refused
 
 from mccfr.play import acpc_log
 from mccfr.play.acpc import TableError
@@ -191,24 +191,25 @@ def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_pat
     assert refused_of(diary, 40, damage, tmp_path / "damaged.log", bot_log) >= (20 if damage is flip else 36)
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (LoggedHand(1, "r300", ("", ""), (), None, NAMES), "is not over"),
-        (LoggedHand(1, "r150f", ("", ""), (), None, NAMES), "a raise is to"),
-        (LoggedHand(1, "r300f", ("", ""), (), (-300.0, 300.0), NAMES), "what was won"),
-        (LoggedHand(1, "r300f", ("", ""), (), (-100.0, 101.0), NAMES), "what was won"),
-        (LoggedHand(1, "r300f", ("", ""), (), None, ("Ada", "Eve")), "not as it is written"),
-        (LoggedHand(1, "cc/cc/cc/r200f", ("", ""), ("5c5d5h",), None, NAMES), "too short"),
-        (LoggedHand(1, "r20000c///", ("", "AsKd"), ("5c5d5h", "6c", "7c"), (5.0, -5.0), NAMES), "what was won"),
-    ],
-)
-def test_a_hand_that_cannot_be_is_refused_in_the_log_of_a_bot(tmp_path, line, said):
+def read_again(line, tmp_path):
     path = tmp_path / "bot.log"
     bot_log(path).close()
     with path.open("a") as file:
         file.write(line.text() + "\n")
-    refused(f"line 2: .*{said}", bot_log, path, error=TableError)
+    raise TableError(refused("line 2: ", bot_log, path, error=TableError))
+
+
+test_hands_that_cannot_be_in_the_log_of_a_bot = refusals(
+    ("is not over", LoggedHand(1, "r300", ("", ""), (), None, NAMES)),
+    ("a raise is to", LoggedHand(1, "r150f", ("", ""), (), None, NAMES)),
+    ("what was won", LoggedHand(1, "r300f", ("", ""), (), (-300.0, 300.0), NAMES)),
+    ("what was won", LoggedHand(1, "r300f", ("", ""), (), (-100.0, 101.0), NAMES)),
+    ("not as it is written", LoggedHand(1, "r300f", ("", ""), (), None, ("Ada", "Eve"))),
+    ("too short", LoggedHand(1, "cc/cc/cc/r200f", ("", ""), ("5c5d5h",), None, NAMES)),
+    ("what was won", LoggedHand(1, "r20000c///", ("", "AsKd"), ("5c5d5h", "6c", "7c"), (5.0, -5.0), NAMES)),
+    call=read_again,
+    error=TableError,
+)
 
 
 # --- the disk ---

@@ -7,7 +7,7 @@ Shows:
   test_nested_resolving_keeps_within_its_bound, test_gifts_keep_within_the_bound, test_coin_toss_by_its_numbers)
 * Also where suits are merged, and on the twin; boards that share buckets are refused
   (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin,
-  test_boards_that_share_buckets_are_refused)
+  test_what_cannot_be_solved)
 * Also where hands share buckets later and boards are sampled; at the table a flop is solved and carried on
   (test_sampled_boards_keep_within_the_bound_and_solve, test_sampled_values_of_all_boards_are_exact,
   test_errors_of_sampled_solving_are_caught, test_a_flop_is_solved_and_carried_on)
@@ -24,7 +24,6 @@ Shows:
   test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
-from dataclasses import replace
 from functools import cache
 
 import msgspec
@@ -32,8 +31,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 from mutants import mutant
-from refusals import refused
-from small_games import RUNS, coin_toss, game_of
+from refusals import refusals
+from small_games import RUNS, coin_toss, game_of, shared_buckets
 from strategies import random_strategy
 
 from mccfr.config.file import load_config
@@ -353,26 +352,35 @@ def test_precision_ends_it():
     assert found.gap_chips <= 0.05 and found.iterations < 1_000
 
 
-@pytest.mark.parametrize(
-    ("what", "says"),
-    [
-        (lambda here, ranges: resolve(here, 0, ranges, None, "gadget"), "resolving, maxmargin, unsafe"),
-        (lambda here, ranges: resolve(here, 0, ranges, None), "needs the opponent's alternatives"),
-        (lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe"), "no hand that comes to node"),
-        (lambda here, ranges: DepthLimitedSpot(here, [], 0), "the last street is solved to its end"),
-        (lambda here, ranges: Spot(here.origin, -1, 0), "not one of the tree's decisions"),
-        (
-            lambda here, ranges: resolve(
-                Spot(here.origin, here.node, 0, merged=True), 0, ranges, ranges[1], "maxmargin"
-            ),
-            "converge",
-        ),
-    ],
-)
-def test_what_cannot_be_solved_is_refused(what, says):
+@pytest.fixture
+def here():
     game = game_of(LEDUC)
-    here = Spot(game, whole.roots(game, 1)[0], 0)
-    refused(says, what, here, here.ranges(blueprint(LEDUC, 2)[0]))
+    return Spot(game, whole.roots(game, 1)[0], 0)
+
+
+@pytest.fixture
+def ranges(here):
+    return here.ranges(blueprint(LEDUC, 2)[0])
+
+
+def merged(here):
+    return Spot(here.origin, here.node, 0, merged=True)
+
+
+def shared_boards():
+    lossy = shared_buckets(poker(TWO_CARDS), 1)
+    resolve_street(lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
+
+
+test_what_cannot_be_solved = refusals(
+    ("resolving, maxmargin, unsafe", lambda here, ranges: resolve(here, 0, ranges, None, "gadget")),
+    ("needs the opponent's alternatives", lambda here, ranges: resolve(here, 0, ranges, None)),
+    ("no hand that comes to node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
+    ("the last street is solved to its end", lambda here: DepthLimitedSpot(here, [], 0)),
+    ("not one of the tree's decisions", lambda here: Spot(here.origin, -1, 0)),
+    ("converge", lambda here, ranges: resolve(merged(here), 0, ranges, ranges[1], "maxmargin")),
+    ("boards share buckets", shared_boards),
+)
 
 
 TWO_CARDS = msgspec.structs.replace(THREE_STREETS, ranks=3, hole_cards=2, max_raises=[0, 1, 1])
@@ -385,15 +393,6 @@ def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
     found = resolve_street(game, strategy, 1, "maxmargin", Effort(30))
     assert within_bound(game, strategy, found)
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
-
-
-def test_boards_that_share_buckets_are_refused():
-    game = poker(TWO_CARDS)
-    cards = game.cards.listed()
-    one = [np.where(numbers < 0, numbers, 0) for numbers in cards.bucket]
-    merged = replace(cards, bucket=one, buckets=np.ones_like(cards.buckets))
-    lossy = replace(game, cards=merged)
-    refused("boards share buckets", resolve_street, lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
-from refusals import refused
+from refusals import refusals, refused
 from small_games import TOY
 
 from abstraction.cards import card_text, combo_masks, parse_cards
@@ -213,9 +213,11 @@ def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
     assert len(lines) >= 2
 
 
-def test_games_that_deal_nothing_beside_the_tree_are_refused(tmp_path):
-    out = write_random(tmp_path / "bids", GoofspielGame(cards=3))
-    refused("goofspiel deals no cards beside its tree", Seat, Policy.open(out))
+def bids(tmp_path):
+    Seat(Policy.open(write_random(tmp_path / "bids", GoofspielGame(cards=3))))
+
+
+test_games_without_cards = refusals(("goofspiel deals no cards beside its tree", bids))
 
 
 def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():

@@ -22,7 +22,7 @@ from open_spiel.python.algorithms import exploitability
 from places import ROOT, RUNS
 from policies import document
 from pyarrow import parquet
-from refusals import refused
+from refusals import refusals, refused
 from sessions import OUTCOME, make, trained
 from small_games import BLINDS
 from strategies import random_strategy
@@ -40,7 +40,7 @@ from mccfr.config.games import (
 )
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.policy.export import FORMATS, export
+from mccfr.policy.export import export
 from mccfr.policy.export.openspiel import load_policy
 from mccfr.report.boards import shown_cards
 from mccfr.report.decisions import decision_views
@@ -137,21 +137,27 @@ def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, tex
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        LeducGame(raises=1),
-        LeducGame(bets=((1,), (2,))),
-        AkqGame(),
-        MatrixGame(payoffs=((1, -1), (-1, 1))),
-        HoldemSubgame(file="games/river.txt"),
-    ],
-    ids=lambda config: type(config).__name__,
+def written(config, tmp_path):
+    write(tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
+
+
+test_refusals = refusals(
+    *(
+        ("OpenSpiel has no game like", written, config)
+        for config in (
+            LeducGame(raises=1),
+            LeducGame(bets=((1,), (2,))),
+            AkqGame(),
+            MatrixGame(payoffs=((1, -1), (-1, 1))),
+            HoldemSubgame(file="games/river.txt"),
+        )
+    ),
+    ("whole chips only", written, PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
+    (
+        "'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet",
+        lambda tmp_path: write(tmp_path / "p", KuhnGame(), kind="xlsx"),
+    ),
 )
-def test_games_that_openspiel_has_not_are_refused(tmp_path, config):
-    refused("OpenSpiel has no game like", write, tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
-    with pytest.raises(ValueError, match="whole chips only"):
-        write(tmp_path / "p", PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1)))
 
 
 def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
@@ -305,27 +311,6 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
 
 
 # All formats ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [name for name in FORMATS if name != "parquet"])
-def test_nothing_of_others_is_overwritten(tmp_path, kind):
-    game = build_game(KuhnGame(), ROOT)
-    tables = filled_tables(game)
-    (tmp_path / "directory").mkdir()
-    (tmp_path / "directory" / "mine").write_text("keep")
-    (tmp_path / "file").write_text("keep")
-    for out in ("directory", "file"):
-        with pytest.raises(FileExistsError, match="remove it or choose another name"):
-            write(tmp_path / out, KuhnGame(), uniform_strategy(game), kind, tables)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["directory", "file", "mine"]
-    for _ in range(2):
-        write(tmp_path / "out", KuhnGame(), uniform_strategy(game), kind, tables)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["directory", "file", "out"]
-
-
-def test_unknown_format_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet"):
-        write(tmp_path / "p", KuhnGame(), kind="xlsx")
 
 
 @pytest.mark.parametrize(

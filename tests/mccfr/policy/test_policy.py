@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import ROOT, RUNS
 from policies import document
-from refusals import refused
+from refusals import refusals, refused
 from strategies import partly_reached_strategy
 
 from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
@@ -72,9 +72,12 @@ def test_extreme_rows_keep_their_sum(row, dtype):
     assert np.abs(found / TOTALS[dtype] - row).max() < 1 / TOTALS[dtype]
 
 
-@pytest.mark.parametrize("row", [[0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0]])
-def test_what_is_no_probability_is_refused(row):
-    refused("every row must sum to 1", quantise, np.array([row], float), np.array([0, 2]), "uint16")
+test_what_is_no_probability = refusals(
+    *(
+        ("every row must sum to 1", quantise, np.array([row], float), np.array([0, 2]), "uint16")
+        for row in ([0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0])
+    ),
+)
 
 
 def test_rows_without_weight_are_exactly_uniform():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from places import ROOT, RUNS
 from policies import document
-from refusals import refused
+from refusals import refusals, refused
 
 from mccfr.config.games import (
     ClairvoyanceGame,
@@ -101,23 +101,19 @@ def test_a_rank_alone_is_taken_where_suits_make_no_difference(leduc):
     refused("may mean several boards", query, leduc, "cc", board="K")
 
 
-@pytest.mark.parametrize(
-    ("line", "hand", "board", "text"),
-    [
-        ("", "A", None, "'A' is not a card here; a card is a rank of JQK and a suit of cd"),
-        ("", "Ks", None, "'s' is not a card here|'Ks' is not a card here"),
-        ("", "KcQc", None, "has 2 cards: a hand has 1 here"),
-        ("", "Kc", "Qd", "no board has been dealt"),
-        ("cc", "Kc", None, "no board is given: the board has 1 card at this point"),
-        ("cc", None, None, "no board is given"),
-        ("cc", "Kc", "QcQd", "has 2 cards: the board has 1 card"),
-        ("cc", "Kc", "QcQc", "holds a card twice"),
-        ("cc", "Kc", "Kc", "shares a card with the board"),
-        ("r3f", "Kc", None, "the hand is over"),
-    ],
+test_what_leduc_does_not_know = refusals(
+    ("'A' is not a card here; a card is a rank of JQK and a suit of cd", "", "A", None),
+    ("'s' is not a card here|'Ks' is not a card here", "", "Ks", None),
+    ("has 2 cards: a hand has 1 here", "", "KcQc", None),
+    ("no board has been dealt", "", "Kc", "Qd"),
+    ("no board is given: the board has 1 card at this point", "cc", "Kc", None),
+    ("no board is given", "cc", None, None),
+    ("has 2 cards: the board has 1 card", "cc", "Kc", "QcQd"),
+    ("holds a card twice", "cc", "Kc", "QcQc"),
+    ("shares a card with the board", "cc", "Kc", "Kc"),
+    ("the hand is over", "r3f", "Kc", None),
+    call=lambda line, hand, board, leduc: query(leduc, line, hand, board),
 )
-def test_what_leduc_does_not_know_is_refused(leduc, line, hand, board, text):
-    refused(text, query, leduc, line, hand, board)
 
 
 def test_turn_subgame_takes_the_whole_board_or_the_river(turn):
@@ -137,25 +133,21 @@ def test_turn_subgame_takes_the_whole_board_or_the_river(turn):
     assert not any("2h" in hand for hand in query(turn, "cc", board="2h")["hands"])
 
 
-@pytest.mark.parametrize(
-    ("line", "hand", "board", "text"),
-    [
-        ("cc", "7d7c", None, "5 are needed, or only the 1 dealt after Qd9c6c3h"),
-        ("cc", "7d7c", "Qd9c6c2h4h", "is not one of this game's; the game begins with Qd9c6c3h"),
-        ("cc", "7d7c", "Qd", "is not one of this game's"),
-        ("cc", "7d7c", "2h4h", "has 2 cards: 5 are needed"),
-        ("", "7d7c", "Qd9c6c3h2h", "has 5 cards: the board has 4 cards"),
-        ("", "Qd7c", None, "shares a card with the board"),
-        ("cc", "7d7c", "7c", "shares a card with the board"),
-        ("", "3d2c", None, "not in the range of player 0"),
-        ("", "AsAs", None, "holds a card twice"),
-        ("", "As1d", None, "'1d' is not a card here; a card is a rank of 23456789TJQKA and a suit of cdhs"),
-        ("", "As", None, "has 1 cards: a hand has 2 here"),
-        ("", "77", None, r"may mean 7d7c Qd9c6c3h, .*which differ: give the suits"),
-    ],
+test_what_the_turn_subgame_does_not_know = refusals(
+    ("5 are needed, or only the 1 dealt after Qd9c6c3h", "cc", "7d7c", None),
+    ("is not one of this game's; the game begins with Qd9c6c3h", "cc", "7d7c", "Qd9c6c2h4h"),
+    ("is not one of this game's", "cc", "7d7c", "Qd"),
+    ("has 2 cards: 5 are needed", "cc", "7d7c", "2h4h"),
+    ("has 5 cards: the board has 4 cards", "", "7d7c", "Qd9c6c3h2h"),
+    ("shares a card with the board", "", "Qd7c", None),
+    ("shares a card with the board", "cc", "7d7c", "7c"),
+    ("not in the range of player 0", "", "3d2c", None),
+    ("holds a card twice", "", "AsAs", None),
+    ("'1d' is not a card here; a card is a rank of 23456789TJQKA and a suit of cdhs", "", "As1d", None),
+    ("has 1 cards: a hand has 2 here", "", "As", None),
+    (r"may mean 7d7c Qd9c6c3h, .*which differ: give the suits", "", "77", None),
+    call=lambda line, hand, board, turn: query(turn, line, hand, board),
 )
-def test_what_the_turn_subgame_does_not_know_is_refused(turn, line, hand, board, text):
-    refused(text, query, turn, line, hand, board)
 
 
 def test_a_range_may_leave_out_hands_that_have_a_bucket(leduc):

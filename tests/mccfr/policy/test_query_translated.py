@@ -66,8 +66,3 @@ def test_a_size_is_of_no_use_where_nobody_may_raise():
         ("3b", "'3' is no action"),
     ):
         refused(text, query, policy(), line, hand="AsKd")
-
-
-def test_lines_that_are_not_legal_are_refused():
-    for line, text in (("r150", "a raise is to 200 at least"), ("r250f", "the hand is over"), ("b", "is no action")):
-        refused(text, query, policy(), line, hand="AsKd")

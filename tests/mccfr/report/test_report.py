@@ -13,9 +13,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from commands import call, refusal
+from commands import call
 from places import ROOT, RUNS
-from refusals import refused
+from refusals import refusals, refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
@@ -245,9 +245,6 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
     small = ("--megabytes", "0.01", "--boards", "1")
     code, _, err = call(capsys, "report", kuhn.directory, out, *small)  # replaces the earlier one
     assert code == 0 and "wrote" in err and out.exists()
-    (tmp_path / "mine.html").write_text("<p>mine</p>")
-    told = refusal(capsys, "report", kuhn.directory, tmp_path / "mine.html")
-    assert "not an earlier output" in told and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
     assert call(capsys, "report", tmp_path, tmp_path / "new.html").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--checkpoint", "9").status == 2
     assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--board", "AsKs").status == 2
@@ -255,9 +252,8 @@ def test_command_and_refusals(capsys, tmp_path, kuhn):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".tmp")]
 
 
-def test_games_without_cards_are_refused():
-    game = build_game(MatrixGame(payoffs=((1, -1), (-1, 1))), ROOT)
-    refused("matrix has no cards beside its tree", shown_cards, game, [], 1)
+BIDS = MatrixGame(payoffs=((1, -1), (-1, 1)))
+test_no_cards = refusals(("matrix has no cards beside its tree", lambda: shown_cards(build_game(BIDS, ROOT), [], 1)))
 
 
 def test_curves_have_one_opponent():

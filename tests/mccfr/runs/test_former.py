@@ -7,7 +7,7 @@ import pytest
 from archives import unpack
 from commands import answer, call, refusal
 from msgspec.structs import replace
-from refusals import refused
+from refusals import refusals
 
 import mccfr
 from mccfr.config.file import config_from
@@ -18,7 +18,6 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.averages import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.solvers.registry import algorithm_of
 
 NOW = "now, was last trained by mccfr 0.1.0"
 READ = {
@@ -98,12 +97,6 @@ def test_what_has_sums_of_two_dtypes_does_not_go_on(unpacked):
         assert goes_on or "some are in float32 and some in float64" in found
 
 
-def test_what_cannot_be_swept_is_refused():
-    document = {"game": {"name": "leduc"}, "solver": {"discount": "dcfr"}, "run": {"strata": 3}}
-    problem = algorithm_of(config_from(document, "a test")).problem()
-    assert "solver.discount = 'dcfr' is not allowed: it must be 'none', " in problem
-
-
 DEEP = {"dream": {"sd": 1.9426902817588032, "network": 2.428168570136925}, "full": {"sd": 0.026916181597383106}}
 """The same of runs of deep-cfr: by outcome sampling with a baseline, and of whole histories from scratch."""
 
@@ -146,8 +139,7 @@ def test_its_policies_are_read(unpacked):
     assert evaluate_target(unpacked / "former/robust-policy", "exact")["exploitability_chips"] < 0.06
 
 
-def test_from_python_it_is_refused_by_the_same_sentence():
-    refused("was last trained by mccfr 0", mccfr.solver, mccfr.game("kuhn"), "robust-sampling")
+test_from_python = refusals(("was last trained by mccfr 0", mccfr.solver, mccfr.game("kuhn"), "robust-sampling"))
 
 
 @pytest.mark.parametrize(("pool", "lines"), [("processes", 0), ("threads", 1)])

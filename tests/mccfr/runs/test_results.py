@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from commands import call, refusal
-from refusals import refused
+from commands import call, refusing
+from refusals import refusals, refused
 from sessions import OUTCOME, go, make, trained
 
 from mccfr.evaluation import exact
@@ -118,23 +118,27 @@ def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
     assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
-    ("target", "options", "words"),
-    [
-        ("lossless", ["--method", "exact", "--against", "always-call"], "exact meets no opponent: leave --against out"),
-        ("lossless", ["--method", "lbr", "--against-checkpoint", 1], "lbr meets no opponent"),
-        ("lossless", ["--method", "head-to-head", "--against-checkpoint", 1], "uniform is no run"),
-        ("lossless policy", ["--checkpoint", 3], "leave --checkpoint out"),
-        ("lossless policy", ["--abstraction", "there"], "leave --abstraction out"),
-    ],
+def evaluated(target, options, leduc_runs, capsys):
+    refusing(("evaluate", leduc_runs[target], *options), capsys)
+
+
+def met_at_a_checkpoint_of_a_policy(leduc_runs):
+    evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
+
+
+test_what_would_be_passed_over = refusals(
+    (
+        "exact meets no opponent: leave --against out",
+        evaluated,
+        "lossless",
+        ["--method", "exact", "--against", "always-call"],
+    ),
+    ("lbr meets no opponent", evaluated, "lossless", ["--method", "lbr", "--against-checkpoint", 1]),
+    ("uniform is no run", evaluated, "lossless", ["--method", "head-to-head", "--against-checkpoint", 1]),
+    ("leave --checkpoint out", evaluated, "lossless policy", ["--checkpoint", 3]),
+    ("leave --abstraction out", evaluated, "lossless policy", ["--abstraction", "there"]),
+    ("leave --checkpoint out", met_at_a_checkpoint_of_a_policy),
 )
-def test_what_would_be_passed_over_is_refused(leduc_runs, target, options, words, capsys):
-    assert words in refusal(capsys, "evaluate", leduc_runs[target], *options)
-
-
-def test_an_opponent_in_a_run_for_a_checkpoint_of_a_policy_is_refused(leduc_runs):
-    with pytest.raises(ValueError, match="leave --checkpoint out"):
-        evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
 
 
 # --- What a run keeps from one evaluation to the next ---

@@ -211,6 +211,7 @@ def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path)
 RESIDENT = {"resident": "1MB"}
 REFUSED = [
     ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
+    ("solver.discount = 'dcfr'", "'none', ", {"run": {"strata": 3}, "solver": {"discount": "dcfr"}}),
     ("run.blocks = 2", "unless tables.resident is set", {"run": {"strata": 4, "blocks": 2}}),
     ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
     ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),

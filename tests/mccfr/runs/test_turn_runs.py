@@ -22,7 +22,7 @@ import msgspec
 import pytest
 from commands import call
 from manifests import flip
-from refusals import refused
+from refusals import refusals, refused
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, kill_often, make, newest
 from stratified import LEDUC_12
 
@@ -230,17 +230,16 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert not problems_of(run.directory)
 
 
-def test_too_little_memory_for_two_blocks_is_refused_with_both_numbers(tmp_path):
-    config = configured("50kB")
-    with pytest.raises(
-        ValueError, match=r"are 50,000 bytes, and two of the largest of 4 blocks .* take [0-9]{2},[0-9]+"
-    ):
-        make_plan(config, tmp_path)
-
-
-def test_cycles_too_short_for_every_stratum_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"run.cycle_iterations = 5 .* at least 12, so that every one of 4 strata"):
-        make_plan(configured(cycle_iterations=5), tmp_path)
+test_refusals = refusals(
+    (
+        "are 50,000 bytes, and two of the largest of 4 blocks .* take [0-9]{2},[0-9]+",
+        lambda tmp_path: make_plan(configured("50kB"), tmp_path),
+    ),
+    (
+        "run.cycle_iterations = 5 .* at least 12, so that every one of 4 strata",
+        lambda tmp_path: make_plan(configured(cycle_iterations=5), tmp_path),
+    ),
+)
 
 
 def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, monkeypatch):

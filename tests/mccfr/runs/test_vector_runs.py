@@ -82,24 +82,6 @@ def test_pruned_runs_go_on_and_are_measured(tmp_path, pruning):
     assert whole["nodes_touched"] == parts["nodes_touched"]
 
 
-BAD = {
-    "solver.variant = 'dcfr++'": 'algorithm = "cfr"\nvariant = "dcfr++"',
-    "solver.averaging_power = -1": 'algorithm = "cfr"\naveraging_power = -1',
-    "solver.alpha = -inf": 'algorithm = "cfr"\nalpha = -inf',
-    "solver.beta = 0": 'algorithm = "cfr"\nvariant = "cfr+"\nbeta = 0',
-    "needs a game with cards": 'algorithm = "public-chance-sampling"',
-}
-
-
-@pytest.mark.parametrize("message", BAD)
-def test_settings_that_make_no_sense_are_one_sentence(tmp_path, capsys, message):
-    game = "goofspiel" if "cards" in message else "kuhn"
-    assert solve(tmp_path, game, BAD[message], 10) == 2
-    told = capsys.readouterr().err
-    assert message in told and told.count("\n") == 1
-    assert not (tmp_path / "run").exists()
-
-
 def test_keys_of_another_algorithm_are_ignored():
     document = {"game": {"name": "kuhn"}, "solver": {"variant": "dcfr", "updates": "alternating"}}
     assert ignored_keys(document) == ["updates", "variant"]

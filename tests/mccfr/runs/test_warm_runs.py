@@ -13,10 +13,8 @@ from same import assert_same_arrays
 from sessions import NO_EVALUATION, Listener, content, go, make
 
 import mccfr
-from mccfr.config.file import config_from
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.session.failures import AbandonedError
-from mccfr.solvers.solver import former_problem
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
 
 LEDUC = {"name": "leduc", "merge_suits": True}
@@ -50,13 +48,3 @@ def test_a_signal_ends_the_sampling_at_once(tmp_path):
     refused("stopped by signal 15 before anything was trained", go, run, reporter, iterations=5, error=AbandonedError)
     told = [text for text in reporter.told if text.startswith("filling the tables, ")]
     assert told[0].endswith(" 0%") and 50 <= int(told[-1].split()[-1][:-1]) <= 70  # in batches of 200,000 nodes
-
-
-def test_what_does_not_go_with_it_is_refused():
-    """Policies to begin with are no more."""
-    document = {"game": LEDUC, "solver": {"algorithm": "cfr-br", "warm_start": 0}}
-    refused(r"solver\.warm_start = 0", config_from, document, "test")
-    for algorithm in ("cfr-br", "external-sampling"):
-        solver = {"algorithm": algorithm, "warm_start": "policy"}
-        said = former_problem(config_from({"game": LEDUC, "solver": solver}, "test"))
-        assert said is not None and said.startswith("solver.warm_start = 'policy', in whose place")

@@ -17,6 +17,7 @@ import naive
 import numpy as np
 import pytest
 from commands import call, command
+from small_games import unequal
 
 from mccfr.config.games import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
@@ -30,15 +31,9 @@ from mccfr.solvers.variants import variant
 HORIZON = 6
 
 
-def uneven(game, seed=3):
-    """The game with ranges without ties, which rounding would decide."""
-    reach = 0.1 + np.random.default_rng(seed).random(game.cards.reach.shape)
-    return replace(game, cards=replace(game.cards, reach=reach))
-
-
 GAMES = {
     "kuhn": kuhn(KuhnGame()),
-    "poker": uneven(poker(PokerGame(ranks=4, hole_cards=2, antes=(1, 1), stack=3, max_raises=(1, 1)))),
+    "poker": unequal(poker(PokerGame(ranks=4, hole_cards=2, antes=(1, 1), stack=3, max_raises=(1, 1))), missing=0),
 }
 FLOORED = ("dcfr+", "pcfr+", "pdcfr+", "hs-pcfr+")
 

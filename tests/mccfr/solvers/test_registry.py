@@ -9,7 +9,6 @@ import json
 
 import pytest
 from commands import command, refusal
-from refusals import refused
 
 from mccfr.config.solvers import OPTIONS
 from mccfr.solvers.registry import algorithm_named
@@ -48,10 +47,6 @@ def test_its_options_are_checked_as_others_are(tmp_path, capsys):
     for line, told in (("share = 1.5", "solver.share = 1.5"), ("wrong = 1", "unknown key 'wrong' in solver")):
         config.write_text(f'[game]\nname = "kuhn"\n[solver]\nalgorithm = "toys:FirstAction"\n{line}\n')
         assert told in refusal(capsys, "plan", config)
-
-
-def test_an_unknown_name_is_refused():
-    refused("'cfr'", algorithm_named, "no-such")
 
 
 def test_every_listed_algorithm_has_the_options_of_its_name():

@@ -8,7 +8,7 @@ Shows:
 
 import numpy as np
 import pytest
-from refusals import refused
+from refusals import refusals
 from same import assert_same_arrays
 from toys import own_dcfr, positive_part
 
@@ -79,17 +79,12 @@ def test_parts_beside_a_variant_of_ones_own_override_it():
     assert variant(own_dcfr, regret_minimiser="normal-hedge").rule == PRESETS["nh-dcfr"].rule
 
 
-@pytest.mark.parametrize(
-    ("function", "told"),
-    [
-        (lambda regrets, strategy: None, "probabilities are needed, which sum to 1"),
-        (lambda regrets, strategy: strategy.fill(1.0), "probabilities are needed, which sum to 1"),
-        (lambda regrets, strategy: strategy.__setitem__(slice(None), np.exp(regrets) / np.exp(regrets).sum()), "scale"),
-    ],
-    ids=["nothing", "no probabilities", "softmax"],
+test_rules_that_break_the_contract = refusals(
+    ("probabilities are needed, which sum to 1", lambda regrets, strategy: None),
+    ("probabilities are needed, which sum to 1", lambda regrets, strategy: strategy.fill(1.0)),
+    ("scale", lambda regrets, strategy: strategy.__setitem__(slice(None), np.exp(regrets) / np.exp(regrets).sum())),
+    call=mccfr.regret_rule,
 )
-def test_a_rule_that_breaks_the_contract_is_refused_when_it_is_made(function, told):
-    refused(told, mccfr.regret_rule, function)
 
 
 def test_a_rule_that_does_not_compile_is_told_of_in_one_sentence_before_anything_runs(tmp_path):
@@ -101,10 +96,3 @@ def test_a_rule_that_does_not_compile_is_told_of_in_one_sentence_before_anything
     with pytest.raises(ValueError, match=r"the regret rule .*python_only does not compile: ") as raised:
         _ = python_only.address
     assert "\n" not in str(raised.value)
-
-
-def test_it_is_refused_where_it_is_not_defined():
-    with pytest.raises(ValueError, match="pruning = 'regret-based' is for regret-matching without discounts"):
-        mccfr.solver(mccfr.game("kuhn"), "cfr", variant="toys:own_dcfr", pruning="regret-based")
-    with pytest.raises(ValueError, match=r"variant = 'toys:long_kuhn' is a function: an mccfr.Variant is needed"):
-        mccfr.solver(mccfr.game("kuhn"), "cfr", variant="toys:long_kuhn")

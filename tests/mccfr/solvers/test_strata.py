@@ -16,7 +16,6 @@ from math import inf
 
 import numpy as np
 import pytest
-from refusals import refused
 from stratified import LEDUC_12, Stratified
 
 from mccfr.cards.deals import card_masks, new_deals
@@ -185,15 +184,6 @@ def test_boards_alike_but_for_suits_share_a_stratum_and_no_table_grows():
         {int(plain.cards.board_cards[1][board, -1]) // 2 for board in boards} for boards in trained.game.strata.boards
     ]
     assert sum(map(len, ranks)) == 12 == len(set.union(*ranks))
-
-
-def test_what_cannot_be_shared_out_is_refused():
-    for document, words in [
-        ({"game": LEDUC_12, "run": {"strata": 13}}, "from 1 to 12"),
-        ({"game": {"name": "kuhn"}, "run": {"strata": 2}}, "several streets"),
-        ({"game": {"name": "goofspiel"}, "run": {"strata": 2}}, "dealt from the tree"),
-    ]:
-        refused(words, configured_game, config_from(document, "test"), None)
 
 
 # --- what an interval adds ---

@@ -153,3 +153,12 @@ def test_what_has_been_swept_is_left_as_it_is():
     assert table.tolist() == [[4.0, -6.0]] and sums.tolist() == [[5.0]]
     assert sweep.run(5, 60) == 6
     assert table[0] == pytest.approx([4 * 6**1.5 / (6**1.5 + 1), -3]) and sums[0] == pytest.approx([5 * 36 / 49])
+
+
+def test_others_are_swept_by_factors_of_their_own():
+    learners, opponents = np.array([[4.0, -6.0]]), np.array([[4.0, -6.0]])
+    sweep = Sweep([learners], [], Schedule("dcfr", 10, beta=1.0), (0, 0))
+    sweep.also([opponents], Schedule("dcfr", 10))
+    assert sweep.run(1, 20) == 2
+    kept = 4 * 2**1.5 / (2**1.5 + 1)
+    assert learners[0] == pytest.approx([kept, -4]) and opponents[0] == pytest.approx([kept, -3])

@@ -1,6 +1,6 @@
 import pytest
 from places import RUNS
-from refusals import refused
+from refusals import refusals
 from small_games import BLINDS, TURN
 
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
@@ -43,28 +43,24 @@ def test_ways_to_write_the_same_line(config, lines):
     assert line_text(tree, find_node(tree, lines[-1])) == lines[0]
 
 
-@pytest.mark.parametrize(
-    ("config", "line", "text"),
-    [
-        (KuhnGame(), "x", r"character 1: 'x' is not possible here; legal actions: c, b"),
-        (KuhnGame(), "bb", r"character 2: 'b' is not possible here; legal actions: f, c"),
-        (KuhnGame(), "bcc", r"character 3: 'c' .*the hand is over and the line must end"),
-        (KuhnGame(), "bc", r"the hand is over here, so nobody acts"),
-        (KuhnGame(), "b/", r"character 2: the street does not change here"),
-        (LeducGame(), "/cc", r"character 1: the street does not change here.*legal actions: c, r3"),
-        (LeducGame(), "c/c", r"character 2: the street does not change here"),
-        (LeducGame(), "cc//", r"character 4: the street does not change here"),
-        (LeducGame(), "r4", r"character 1: 'r4' is not possible here; legal actions: c, r3"),
-        (LeducGame(), "r3r", r"character 3: 'r' is not possible here; legal actions: f, c, r5"),
-        (LeducGame(), "r3c/r3", r"character 5: 'r3' is not possible here; legal actions: c, r7"),
-        (LeducGame(), "r3 c", r"character 3: ' ' is not possible"),
-        (GoofspielGame(cards=3), "3 1 3", r"action 3: '3' is not possible here; legal actions: 1, 2"),
-        (OpenSpielGame(game="kuhn_poker"), "", r"chance acts here; add one of its outcomes: 0, 1, 2"),
-        (OpenSpielGame(game="kuhn_poker"), "0 0", r"action 2: '0' is not possible here; outcomes of chance: 1, 2"),
-    ],
+test_wrong_lines_say_where_and_what_is_legal = refusals(
+    (r"character 1: 'x' is not possible here; legal actions: c, b", KuhnGame(), "x"),
+    (r"character 2: 'b' is not possible here; legal actions: f, c", KuhnGame(), "bb"),
+    (r"character 3: 'c' .*the hand is over and the line must end", KuhnGame(), "bcc"),
+    (r"the hand is over here, so nobody acts", KuhnGame(), "bc"),
+    (r"character 2: the street does not change here", KuhnGame(), "b/"),
+    (r"character 1: the street does not change here.*legal actions: c, r3", LeducGame(), "/cc"),
+    (r"character 2: the street does not change here", LeducGame(), "c/c"),
+    (r"character 4: the street does not change here", LeducGame(), "cc//"),
+    (r"character 1: 'r4' is not possible here; legal actions: c, r3", LeducGame(), "r4"),
+    (r"character 3: 'r' is not possible here; legal actions: f, c, r5", LeducGame(), "r3r"),
+    (r"character 5: 'r3' is not possible here; legal actions: c, r7", LeducGame(), "r3c/r3"),
+    (r"character 3: ' ' is not possible", LeducGame(), "r3 c"),
+    (r"action 3: '3' is not possible here; legal actions: 1, 2", GoofspielGame(cards=3), "3 1 3"),
+    (r"chance acts here; add one of its outcomes: 0, 1, 2", OpenSpielGame(game="kuhn_poker"), ""),
+    (r"action 2: '0' is not possible here; outcomes of chance: 1, 2", OpenSpielGame(game="kuhn_poker"), "0 0"),
+    call=lambda config, line: find_decision(tree_of(config), line),
 )
-def test_wrong_lines_say_where_and_what_is_legal(config, line, text):
-    refused(text, find_decision, tree_of(config), line)
 
 
 @pytest.mark.parametrize(

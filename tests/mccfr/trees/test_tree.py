@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC, with_chance_in_tree
 from naive import check_order
-from refusals import refused
+from refusals import refusals, refused
 
 from mccfr.config.games import Menu, PokerGame
 from mccfr.games import betting
@@ -96,10 +96,8 @@ def test_records_are_in_order_and_rows_tile_the_tables(tree):
         assert ends[-1] == tree.row_slots[block]
 
 
-def test_records_out_of_order_are_refused():
-    parent = KUHN.tree.parent.copy()
-    parent[3] = 2
-    refused("out of order", check_order, replace(KUHN.tree, parent=parent))
+PARENT = np.where(np.arange(len(KUHN.tree.parent)) == 3, 2, KUHN.tree.parent)
+test_records_out_of_order = refusals(("out of order", check_order, replace(KUHN.tree, parent=PARENT)))
 
 
 @pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["M2"][0])])

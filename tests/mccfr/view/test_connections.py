@@ -133,10 +133,13 @@ def test_pages_of_others_are_refused_before_anything_is_done(served, monkeypatch
             for path, body in (("/api/game", None), ("/api/spot?line=", None), ("/api/play/sit", {}), ("/x", None)):
                 status, _, found = ask(served, path, "GET" if body is None else "POST", body=body, **headers)
                 assert status == 403 and b"answers its own page only" in found, (headers, path)
+        status, _, found = ask(served, "/api/play/sit", "POST", body={}, **{"Content-Type": "text/plain"})
+        assert status == 400 and b"own page" in found
         for site in ("cross-site", "same-site", "same-origin", "none"):
             assert ask(served, "/", **{"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": site})[0] == 200
     for headers in ({"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}, {"Origin": own}, {}):
         assert ask(served, "/api/game", **headers)[0] == 200
+    assert ask(served, "/api/play/sit", "POST", body={"seed": 1}, Origin=own)[0] == 200
 
 
 def test_a_request_has_a_time_for_all_of_it(spots):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from policies import write_random
 from random_policy import policy
-from refusals import refused
+from refusals import refusals, refused
 
 from abstraction.cards import combo_text, parse_cards
 from abstraction.evaluator import strength
@@ -221,24 +221,26 @@ def test_boards_that_are_not_there_yet_are_asked_for(holdem, leduc):
     assert leduc[0].spot("cc/")["missing_cards"] == 1
 
 
-@pytest.mark.parametrize(
-    ("line", "board", "text"),
-    [
-        ("x", "", "'x' is no action"),
-        ("r200c/f", FLOP, "nothing to fold to"),
-        ("f", "", "the hand is over"),
-        ("r150", "", "a raise is to 200 at least"),
-        ("r200c/", "Kc7d", "has 2 cards: on the flop give 3"),
-        ("r200c/", RIVER, "has 5 cards"),
-        ("r200c/", "KcKc2d", "twice"),
-        ("r200c/", "Kx7d2s", "Kx"),
-        ("", "Kc7d2s", "leave the board out"),
-    ],
+def asked(line, board, holdem):
+    raise ValueError(refused(refused("", holdem.spot, line, board), holdem.equity, line, board))
+
+
+test_what_means_nothing = refusals(
+    ("'x' is no action", "x", ""),
+    ("nothing to fold to", "r200c/f", FLOP),
+    ("the hand is over", "f", ""),
+    ("a raise is to 200 at least", "r150", ""),
+    ("has 2 cards: on the flop give 3", "r200c/", "Kc7d"),
+    ("has 5 cards", "r200c/", RIVER),
+    ("twice", "r200c/", "KcKc2d"),
+    ("Kx", "r200c/", "Kx7d2s"),
+    ("leave the board out", "", "Kc7d2s"),
+    call=asked,
 )
-def test_what_means_nothing_is_said_in_a_sentence(holdem, line, board, text):
-    for ask in (holdem.spot, holdem.equity):
-        refused(text, ask, line, board)
 
 
-def test_games_without_cards_are_refused(tmp_path):
-    refused("deals no cards beside its tree", open_spots, write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
+def bids(tmp_path):
+    open_spots(write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
+
+
+test_games_without_cards = refusals(("deals no cards beside its tree", bids))

@@ -64,7 +64,7 @@ class AgainstOpponents(ExternalSolver):
         self._dealers = [cards.dealer(seed, share.worker) for cards in seated_cards(game, opponents)]
         self._dealer = self._dealers[0]
         if self._sweep is not None:
-            self._sweep.regrets += [table for name, table in tables.items() if name.startswith(OPPONENT)]
+            self._sweep.also([table for name, table in tables.items() if name.startswith(OPPONENT)], self._schedule)
 
     def _draw(self, first: int) -> None:
         """As `SampledSolver._draw`, of what is left of a group."""

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from deep import DEALT_GAMES, DEALT_NETWORKS, trained
-from refusals import refused
+from refusals import refusals, refused
 
 from mccfr.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.asked import Networks
@@ -124,8 +124,7 @@ def test_a_network_by_parts_is_the_network(make, reads_all):
     assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
 
 
-def test_a_network_that_does_not_come_apart_is_refused():
-    refused("do not meet in a join", Apart, plain(13, 3, 3, 6), 8)
+test_no_parts = refusals(("do not meet in a join", lambda: Apart(plain(13, 3, 3, 6), 8)))
 
 
 @pytest.mark.parametrize("name", DEALT_GAMES)

@@ -22,7 +22,7 @@ import deep
 import numpy as np
 import pytest
 from mutants import mutant
-from refusals import refused
+from refusals import refusals
 
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
@@ -268,27 +268,33 @@ def test_training_on_unfilled_memory_is_caught():
     assert not beyond_samples(mutant(learned, edit), "table")
 
 
-def test_what_cannot_be_listed_is_refused():
-    game = game_of("leduc")
-    cards = replace(game.cards, bucket=[game.cards.bucket[0] * 0, *game.cards.bucket[1:]])
-    assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # a merged hand is still known
-    forgetting = replace(game.cards, bucket=[game.cards.bucket[0], game.cards.bucket[1] * 0])
-    refused("perfect recall", list_infosets, replace(game, cards=forgetting))
-
-
-def test_a_run_beyond_its_horizon_is_refused():
-    config = small_networks(horizon=2)
-    cfr = single_deep_cfr.SingleDeepCfr(game_of("kuhn"), config, deep.new_tables(game_of("kuhn"), config))
-    cfr.iterate(2)
-    refused("horizon = 2", cfr.iterate)
-
-
-@pytest.mark.parametrize(("name", "cell"), [("memory/player1/infoset", 144), ("counters/player0", -1)])
-def test_tables_that_no_run_writes_are_refused(name, cell):
+def averages_with(name, cell):
     config = deep.options(fit="table")
     tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
     tables[name].flat[0] = cell
-    refused(name, ListedAverages, game_of("leduc"), config, tables, 1)
+    ListedAverages(game_of("leduc"), config, tables, 1)
+
+
+def forgetting():
+    game = game_of("leduc")
+    cards = replace(game.cards, bucket=[game.cards.bucket[0] * 0, *game.cards.bucket[1:]])
+    assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # a merged hand is still known
+    list_infosets(replace(game, cards=replace(game.cards, bucket=[game.cards.bucket[0], game.cards.bucket[1] * 0])))
+
+
+def beyond_the_horizon():
+    config = small_networks(horizon=2)
+    cfr = single_deep_cfr.SingleDeepCfr(game_of("kuhn"), config, deep.new_tables(game_of("kuhn"), config))
+    cfr.iterate(2)
+    cfr.iterate()
+
+
+test_refusals = refusals(
+    ("memory/player1/infoset", lambda: averages_with("memory/player1/infoset", 144)),
+    ("counters/player0", lambda: averages_with("counters/player0", -1)),
+    ("perfect recall", forgetting),
+    ("horizon = 2", beyond_the_horizon),
+)
 
 
 def exploitability(config, iterations):

@@ -7,18 +7,13 @@ from itertools import product
 import numpy as np
 import pyspiel
 import pytest
-from refusals import refused
+from small_games import coin
 
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
-from mccfr.games.game import Game
+from mccfr.config.games import GoofspielGame, OpenSpielGame
 from mccfr.games.goofspiel import goofspiel
-from mccfr.games.matrix import matrix
 from mccfr.games.openspiel import import_openspiel
-from mccfr.games.poker import kuhn
 from mccfr.solvers.histories.histories import best_response_value, expected_value
 from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
-from mccfr.trees.histories import Chance, Decision, build_history_tree
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order={},imp_info={},"
@@ -148,15 +143,7 @@ def test_best_response_equals_the_best_of_all_pure_strategies():
 
 def test_chance_at_the_root_and_a_player_who_never_acts():
     """A best response of one who has no decision is the value itself."""
-
-    def expand(history):
-        if history == "":
-            return Chance(["h", "t"], [0.25, 0.75], ["h", "t"])
-        if len(history) == 1:
-            return Decision(1, history, ["0", "1"], [history + "0", history + "1"])
-        return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
-
-    game = Game("coin", build_history_tree("", expand), NO_CARDS)
+    game = coin(lambda thrown: thrown)
     assert our_values(game, uniform_strategy(game)).tolist() == [3, 3, 1, 4]
 
 
@@ -171,12 +158,3 @@ def test_lost_recall_is_found():
     best_response_value(broken, uniform_strategy(game), 0)
     with pytest.raises(ValueError, match=rf"player 1 lacks perfect recall at node {other} of goofspiel"):
         best_response_value(broken, uniform_strategy(game), 1)
-
-
-def test_refusals():
-    cards = kuhn(KuhnGame())
-    refused("kuhn deals cards beside its tree", expected_value, cards, uniform_strategy(cards))
-    game = GAMES["goofspiel-4"]
-    with pytest.raises(ValueError, match=r"player 0's strategy has the shape \(1, 6\)"):
-        best_response_value(game, uniform_strategy(matrix(MatrixGame(payoffs=[[1] * 2] * 6))), 1)
-    refused("player = 2: it must be 0 or 1", best_response_value, game, uniform_strategy(game), 2)

@@ -297,17 +297,6 @@ def test_float32_is_near_float64():
     assert found[1] != found[0]
 
 
-def test_unfit_arguments_are_refused():
-    game, made = GAMES["kuhn"], variant("cfr")
-    refused("dtype = 'float16': float32 or float64", HistoryCfr, game, made, "float16")
-    refused("best_response = 'both': one of none, player-0", HistoryCfr, game, made, best_response="both")
-    with pytest.raises(ValueError, match="best_response = 'player-1' with updates = 'simultaneous'"):
-        HistoryCfr(game, variant("cfr", updates="simultaneous"), best_response="player-1")
-    refused("kuhn deals cards beside its tree", HistoryCfr, kuhn(KuhnGame()), made)
-    with pytest.raises(ValueError, match=r"table regret/street0/player0 is absent; float64 of the shape \(12, 1\)"):
-        HistoryCfr(game, made, tables={})
-
-
 def test_configured_best_responses():
     config = FullWidthConfig(variant="cfr", best_response="player-1", pruning="partial")
     game = GAMES["kuhn"]

@@ -2,7 +2,7 @@
 
 import pytest
 from linear_program import solve_linear_program
-from refusals import refused
+from small_games import coin
 
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
@@ -12,7 +12,7 @@ from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.trees.histories import Chance, Decision, build_history_tree
+from mccfr.trees.histories import Decision, build_history_tree
 
 LEDUC_VALUE = -0.08560642407800
 VALUES = {
@@ -77,16 +77,5 @@ def test_rows_out_of_reach_play_uniformly_and_say_so():
 
 
 def test_chance_of_unequal_probabilities():
-    def grow(history):
-        if history == "":
-            return Chance(["h", "t"], [0.25, 0.75], ["h", "t"])
-        if len(history) == 1:
-            return Decision(1, "blind", ["0", "1"], [history + "0", history + "1"])
-        return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
-
-    game = Game("coin", build_history_tree("", grow), NO_CARDS)
+    game = coin(lambda _: "blind")
     assert_optimal(game, solve_linear_program(game), 1.0)
-
-
-def test_a_game_with_cards_beside_its_tree_is_refused():
-    refused("kuhn deals cards beside its tree", solve_linear_program, kuhn(KuhnGame()))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from refusals import refused
 from same import assert_same_arrays
 
 from mccfr.config.games import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
@@ -19,7 +18,7 @@ from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, kuhn, leduc
 from mccfr.solvers.histories.histories import best_response_value
 from mccfr.solvers.histories.history_cfr import HistoryCfr
-from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
+from mccfr.solvers.histories.pruned_cfr import PrunedCfr
 from mccfr.solvers.histories.sequences import sequence_form
 from mccfr.solvers.variants import variant
 from mccfr.tables.layout import table_name
@@ -385,16 +384,6 @@ def test_a_higher_threshold_settles_less_and_visits_more():
         cfr.iterate(2000)
         nodes.append(cfr.nodes_touched)
     assert nodes == sorted(nodes) and nodes[0] < 0.8 * nodes[2]
-
-
-def test_unfit_arguments_are_refused():
-    made = variant("cfr")
-    refused("prune_threshold = 0: it must be at least 1", PrunedCfr, LEDUC, made, threshold=0)
-    for name in ("dcfr", "lcfr", "nh-dcfr", "pcfr+", "lcfr+"):
-        with pytest.raises(ValueError, match=r"pruning = 'regret-based' is for regret-matching without discounts"):
-            pruned_tables(LEDUC, variant(name))
-    refused("leduc deals cards beside its tree", PrunedCfr, leduc(LeducGame()), made)
-    refused("table regret/street0/player0 is absent", PrunedCfr, LEDUC, made, tables={})
 
 
 # --- the paper's claims ---

@@ -13,8 +13,9 @@ from itertools import permutations
 import numpy as np
 import pytest
 from places import RUNS
-from refusals import refused
+from refusals import refusals
 from same import assert_same_arrays
+from small_games import shared_buckets
 
 from abstraction.cards import card_mask, parse_cards
 from mccfr.cards.endgame import endgame_cards
@@ -149,17 +150,11 @@ def some_hands_share(game: Game) -> Game:
     return replace(game, cards=replace(cards, bucket=bucket, buckets=counts))
 
 
-def five_buckets(game: Game) -> Game:
-    cards = game.cards
-    bucket = [np.where(numbers < 0, numbers, numbers * 7 % 5) for numbers in cards.bucket]
-    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, 5)))
-
-
 OTHERS = {
     "ranges differ between hands alike": lambda: one_hand_differs(leduc()),
     "ranges differ, three streets": lambda: one_hand_differs(unequal(poker(2, 4, (0, 2, 1)))),
     "ranges differ, no boards": lambda: one_hand_differs(poker(4, 2, (0,))),
-    "few buckets": lambda: five_buckets(poker(4, 2, (0, 1))),
+    "few buckets": lambda: shared_buckets(poker(4, 2, (0, 1)), 5),
     "unlike hands on one board": lambda: some_hands_share(poker(4, 2, (0, 1), merge_suits=False)),
     "bucket numbers with gaps": lambda: unequal(poker(2, 4, (0, 2, 1)), missing=0.2),
     "a bucket on two walked boards": lambda: unequal(poker(4, 2, (0, 1, 1))),
@@ -283,7 +278,9 @@ def test_no_working_tables_are_needed(monkeypatch):
     assert needed.table_bytes == before.table_bytes == 2 * regrets
 
 
-def test_ranges_of_the_callers_are_refused():
-    """They might tell apart what shares a row."""
-    cfr = VectorCfr(leduc(), variant("dcfr"))
-    refused("only where every hand on every board has its row", cfr.traverse, 0, list(cfr.public.reach))
+test_ranges_of_the_callers = refusals(
+    (
+        "only where every hand on every board has its row",
+        lambda: (cfr := VectorCfr(leduc(), variant("dcfr"))).traverse(0, list(cfr.public.reach)),
+    )
+)

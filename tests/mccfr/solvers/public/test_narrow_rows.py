@@ -8,7 +8,6 @@ Shows:
 * Full width's vectors of rows have the bits of loops (test_rows_as_vectors_have_the_bits_of_loops)
 """
 
-from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -17,6 +16,7 @@ import pytest
 from mutants import mutant
 from places import RUNS
 from refusals import refused
+from small_games import shared_buckets
 from strategies import some_locks
 
 from abstraction.kernels.jit import njit, uncached_njit
@@ -186,15 +186,7 @@ def test_rows_of_merged_suits_may_be_narrow():
 
 
 def test_what_cannot_be_narrow_is_refused():
-    bucketed = replace(
-        RIVER,
-        cards=replace(
-            RIVER.cards,
-            bucket=[np.where(b < 0, b, 0) for b in RIVER.cards.bucket],
-            buckets=np.ones_like(RIVER.cards.buckets),
-        ),
-    )
-    refused("has buckets: take 'float32'", VectorCfr, bucketed, variant("dcfr"), "int16")
+    refused("has buckets: take 'float32'", VectorCfr, shared_buckets(RIVER, 1), variant("dcfr"), "int16")
     refused("alternating updates that predict nothing", table_specs, RIVER, variant("pcfr+"), "int16")
     with pytest.raises(ValueError, match="alternating updates that predict nothing"):
         table_specs(RIVER, variant("dcfr", updates="simultaneous"), "int16")

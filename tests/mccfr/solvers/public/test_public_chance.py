@@ -20,11 +20,10 @@ from abstraction.cards import hand_cards
 from abstraction.evaluator import board_strengths
 from mccfr.cards import listed as listed_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
@@ -324,12 +323,6 @@ def test_boards_follow_from_seed_worker_and_iteration():
         assert [BoardSource(listed, np.float64, seed, worker).number(i) for i in range(48)] != first[:48]
     dealt = [BoardSource(deck, np.float64, 5).board(i).hand for i in (3, 3, 4)]
     assert np.array_equal(dealt[0], dealt[1]) and not np.array_equal(dealt[0], dealt[2])
-
-
-def test_boards_that_make_no_sense_are_refused():
-    refused("last_board = 48: it must be from 0 to 47", from_cards, endgame(TURN).cards, 48)
-    refused("give the number of one", from_cards, LEDUC.cards, [0, 1, 2, 3, 4])
-    refused("sampled boards need cards", PublicChanceSampling, goofspiel(GoofspielGame(cards=3)))
 
 
 # --- runs ---

@@ -15,7 +15,6 @@ from small_games import deck_game
 
 from mccfr.config.file import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, new_tables
 from mccfr.solvers.registry import algorithm_of
@@ -226,16 +225,3 @@ def test_boards_of_a_deck_are_sampled():
     assert {name.split("/")[1] for name in names if name.startswith(TRUNK)} == {"street0"}
     with pytest.raises(ValueError, match="lossless': the hands of"):
         layout(trunk="lossless")
-
-
-@pytest.mark.parametrize(
-    ("solver", "game", "message"),
-    [
-        ({"trunk": "own"}, "goofspiel", "needs a game with cards"),
-        ({"trunk": "nowhere"}, "leduc", "the game comes without its buckets"),
-    ],
-)
-def test_what_cannot_be_is_refused(solver, game, message):
-    with pytest.raises(ValueError, match=message):
-        config = config_from({"game": {"name": game}, "solver": {"algorithm": "cfr-br", **solver}}, "test")
-        algorithm_of(config).layout(build_game(config.game, None))

@@ -14,6 +14,7 @@ from naive_value import naive_value
 from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
+from small_games import shared_buckets
 from strategies import random_strategy, some_locks
 
 from mccfr.cards.deals import card_masks
@@ -90,16 +91,10 @@ def subgame_cards(cards: ListedCards, seed: int) -> ListedCards:
     )
 
 
-def shared_buckets(cards: ListedCards, count: int) -> ListedCards:
-    """The same cards with `count` buckets a street and player."""
-    bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
-    return replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count))
-
-
 SMALL_GAMES = {
     "two cards on a board, then a river": lambda: all_in_game(subgame_cards(small_deck(4, 2, 2, [1, 1]), 1)),
     "two cards, suits merged": lambda: all_in_game(subgame_cards(small_deck(4, 2, 2, [1, 1], merge_suits=True), 2)),
-    "two cards, five buckets": lambda: all_in_game(shared_buckets(subgame_cards(small_deck(4, 2, 2, [1, 1]), 3), 5)),
+    "two cards, five buckets": lambda: shared_buckets(all_in_game(subgame_cards(small_deck(4, 2, 2, [1, 1]), 3)), 5),
     "two cards, boards dealt from the start": lambda: all_in_game(small_deck(3, 2, 2, [1])),
     "one card, three streets": lambda: all_in_game(small_deck(3, 2, 1, [0, 1, 1]), stack=4),
     "a flop of two cards": lambda: all_in_game(small_deck(3, 2, 1, [0, 2], merge_suits=True)),

@@ -19,12 +19,12 @@ import pytest
 from places import RUNS
 from refusals import refused
 from same import assert_same_arrays
+from small_games import shared_buckets
 from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
-from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
@@ -32,7 +32,7 @@ from mccfr.games.game import Game, Rake
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, street_tables
-from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.solvers.public.vector_cfr import VectorCfr, memory
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
@@ -57,14 +57,7 @@ def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     reach = 0.1 + generator.random(cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
     game = replace(game, cards=replace(cards, reach=reach))
-    return game if buckets is None else shared_rows(game, buckets)
-
-
-def shared_rows(game: Game, buckets: int) -> Game:
-    """The game with its buckets thrown together."""
-    cards = game.cards
-    bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in cards.bucket]
-    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, buckets)))
+    return game if buckets is None else shared_buckets(game, buckets)
 
 
 def share_hands_by_strength(game: Game, board: str) -> Game:
@@ -193,7 +186,7 @@ def test_rows_that_are_all_free_change_no_bit():
         np.testing.assert_array_equal(table, other.tables[name])
 
 
-def test_own_deal_weights_matter_only_to_shared_rows():
+def test_own_deal_weights_matter_only_to_shared_buckets():
     """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
     made = variant("dcfr")
     assert run_both(toy(), made, weigh=False)[2] < 1e-10
@@ -240,7 +233,7 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
     game = replace(game, cards=replace(model, reach=np.take_along_axis(ranges, first, axis=1)))
     assert walked_boards(game) == walked
     if buckets is not None:  # rows of boards that stand for different numbers of boards
-        game = shared_rows(game, buckets)
+        game = shared_buckets(game, buckets)
         assert walked_boards(game) == walked
     cfr, _, worst = run_both(game, variant("dcfr", updates=updates))
     assert worst < 1e-10
@@ -304,7 +297,7 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
 
 def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
     """Tasks of one exit add to the same cells: at the same time, some would be lost."""
-    game, made = shared_rows(small_turn(), 1), variant("dcfr")
+    game, made = shared_buckets(small_turn(), 1), variant("dcfr")
     alone = VectorCfr(game, made)
     assert not alone.in_place
     alone.iterate(20)
@@ -364,16 +357,6 @@ def test_memory_is_known_beforehand():
         assert needed.working_table_bytes == (0 if made.alternating else 8 * cells * 3)
         assert needed.total_bytes > needed.table_bytes + needed.working_table_bytes
         assert needed.table_bytes == sum(table.nbytes for table in VectorCfr(game, made, "float64").tables.values())
-
-
-def test_unfit_arguments_are_refused():
-    game, made = toy(), variant("dcfr")
-    refused("dtype = 'float16': one of float32, float64", VectorCfr, game, made, "float16")
-    refused("workers = 0", VectorCfr, game, made, workers=0)
-    refused("keeps its chance in the tree", VectorCfr, replace(game, cards=NO_CARDS), made)
-    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
-    refused("predicted_regret/street0/player0 is missing", VectorCfr, game, variant("optimistic-dcfr"), tables=tables)
-    refused("float64 is needed", VectorCfr, game, made, "float64", tables=tables)
 
 
 # --- Threads that share walks of a public tree: what they share, and that nobody waits for one that fails ---
