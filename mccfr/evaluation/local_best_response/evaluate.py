@@ -12,12 +12,17 @@ from abstraction.cards import COMBO_COUNT
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolving import Rivals, WholeRange
-from mccfr.evaluation.local_best_response.settings import ResponderBetting, check_setting, streets_that_look
+from mccfr.evaluation.local_best_response.settings import (
+    SOLVED_SIZES,
+    ResponderBetting,
+    check_setting,
+    streets_that_look,
+)
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.in_tree import InTree
 from mccfr.games.translation import Translation, real_betting
 from mccfr.intervals import ratio95
-from mccfr.play.resolving.table import Resolver, Settings
+from mccfr.play.resolving.table import STREETS, Resolver, Settings
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream, uniform
@@ -90,8 +95,10 @@ def local_best_response(
     least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
     if hands is not None and hands < least:
         raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
-    lines = ResponderBetting(betting or _betting(side), setting)
-    rows = PolicyRows(side)
+    solved_from = (
+        None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
+    )  # the first is the last of the hand
+    lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
     deals = listed_deals(side)
     if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
         seats = enumerated(side, lines, rows)
@@ -104,6 +111,8 @@ def local_best_response(
     else:
         units = _ResolvedUnits(side, lines, rows, seed, resolve)
         what |= {"resolve": repr(resolve), "step": STEP, "stream": POLICY_DRAWS}
+        if lines.solved_sizes:
+            what["sizes"] = SOLVED_SIZES
     count = count if hands is None else hands
     if effort.seconds is not None:
         count = units_in(units, effort.seconds, effort.workers, least=least, most=hands)

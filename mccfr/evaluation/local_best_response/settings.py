@@ -14,6 +14,8 @@ from mccfr.trees.compiled import DECISION
 SIZES = 56
 LEAST_SHARE = 0.1
 """Of the pot after a call: the smallest of the sizes."""
+SOLVED_SIZES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0)
+"""Of the pot after a call, in place of the 56 where each of them would be solved: what people bet, beside all-in."""
 _KEPT = 1 << 16  # answers about the betting that are remembered: states come again from hand to hand
 Place = tuple[int, int]
 """Where in the tree a line is taken to be: `node` and `closed` of a `Reading`."""
@@ -53,13 +55,14 @@ def streets_that_look(setting: str) -> set[int]:
 class ResponderBetting:
     """The real betting with what the responder may do in it; answers are remembered."""
 
-    def __init__(self, betting: Translation | InTree, setting: str) -> None:
-        """`setting` is one of SETTINGS.
+    def __init__(self, betting: Translation | InTree, setting: str, solved_from: int | None = None) -> None:
+        """`setting` is one of SETTINGS; from the street `solved_from` on it has SOLVED_SIZES in place of 56.
 
         With a translation, real bets are those of the setting; where the tree holds every bet, setting 1 folds and
         calls and all others take every action of the tree on every street.
         """
         self.betting, self.setting = betting, setting
+        self._solved_from = len(SETTINGS[setting]) if solved_from is None else solved_from
         tree = betting.tree
         arrays = tree.arrays
         self.decides: list[bool] = (arrays.kind == DECISION).tolist()
@@ -72,6 +75,11 @@ class ResponderBetting:
         self.folded = keep(self._folded)
         self.checked_down = keep(self._checked_down)
         self.fold_of = keep(self._fold_of)
+
+    @property
+    def solved_sizes(self) -> bool:
+        """Whether he has SOLVED_SIZES anywhere."""
+        return any(street.bets == "sizes" for street in SETTINGS[self.setting][self._solved_from :])
 
     # --- what the responder may do ---
 
@@ -97,8 +105,11 @@ class ResponderBetting:
         all_in = (most - state.to_call) / pot
         shares = [1.0]
         if bets == "sizes":
-            ratio = max(all_in / LEAST_SHARE, 1.0)
-            shares = [LEAST_SHARE * ratio ** (size / (SIZES - 1)) for size in range(SIZES)]
+            if state.street >= self._solved_from:
+                shares = list(SOLVED_SIZES)
+            else:
+                ratio = max(all_in / LEAST_SHARE, 1.0)
+                shares = [LEAST_SHARE * ratio ** (size / (SIZES - 1)) for size in range(SIZES)]
         found = {most}
         for share in shares:
             target = state.to_call + share * pot

@@ -29,7 +29,7 @@ from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_respons
 from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.evaluate import _ListedUnits, enumerated
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
-from mccfr.evaluation.local_best_response.settings import SETTINGS, ResponderBetting
+from mccfr.evaluation.local_best_response.settings import SETTINGS, SOLVED_SIZES, ResponderBetting
 from mccfr.evaluation.units import Effort
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.catalogue import build_game
@@ -299,8 +299,8 @@ def test_settings_are_those_that_were_published():
     state = BettingState((100, 100), 0, last_raise=100)
     facing = state._replace(put_in=(100, 300), last_raise=200, acted=True)
 
-    def actions(setting, street, state):
-        lines = ResponderBetting(betting, setting)
+    def actions(setting, street, state, solved_from=None):
+        lines = ResponderBetting(betting, setting, solved_from)
         lines.betting = object.__new__(type(real_betting(other_bets())))
         lines.betting.rules, lines.betting.whole_chips = rules, True
         return lines._actions(state._replace(street=street))
@@ -318,6 +318,9 @@ def test_settings_are_those_that_were_published():
     assert np.diff(np.log(np.array(sizes) - 3000)) == pytest.approx(np.log(17_000 / 600) / 55, rel=0.02)
     sizes = [float(action[1:]) for action in actions("3", 2, facing)[2:]]
     assert sizes[0] == 500 and len(sizes) < 56, "sizes below the least raise are that raise"
+    assert actions("3", 2, later, solved_from=3) == actions("3", 2, later), "few from the street that is solved"
+    few = [f"r{3000 + round(share * 6000)}" for share in SOLVED_SIZES[:-1]]
+    assert actions("3", 3, later, solved_from=3) == ["f", "c", *few, "r20000"], "five pots are beyond all-in here"
     assert set(SETTINGS) == {"1", "2", "3", "4", "fcpa"}
 
 
