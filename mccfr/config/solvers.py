@@ -29,11 +29,21 @@ class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
     named: str = ""
 
 
-class SampledConfig(SolverConfig, frozen=True):
+class InPeriodsConfig(SolverConfig, frozen=True):
+    """Of the algorithms that discount what they have accumulated by period."""
+
+    period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        period = self.period_nodes
+        return [*super().checks(), ("period_nodes", period is None or period >= 1, "at least 1")]
+
+
+class SampledConfig(InPeriodsConfig, frozen=True):
     """Discounting of the algorithms that sample, driven by nodes touched."""
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
-    period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
     # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
     alpha: float = 1.5
@@ -42,10 +52,9 @@ class SampledConfig(SolverConfig, frozen=True):
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        period, until = self.period_nodes, self.discount_until_nodes
+        until = self.discount_until_nodes
         return [
             *super().checks(),
-            ("period_nodes", period is None or period >= 1, "at least 1"),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
             ("alpha", self.alpha == self.alpha, "a number"),
             ("beta", self.beta == self.beta, "a number"),
@@ -126,7 +135,7 @@ TRUNKS = ("own", "lossless")
 """What `trunk` may be beside a directory."""
 
 
-class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
+class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
     """CFR-BR on sampled boards: each player learns on his buckets against a best response that knows its real cards.
 
     Opponents learn before the last street and respond best on it.

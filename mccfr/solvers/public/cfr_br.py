@@ -7,7 +7,9 @@ finer the buckets are, this goes to the least exploitable strategy that the buck
 """
 
 from dataclasses import replace
+from math import prod
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -17,9 +19,13 @@ from mccfr.games.game import Game
 from mccfr.solvers.opponents import opponent_game
 from mccfr.solvers.public.public_chance.algorithm import PublicChanceSolver, known_state
 from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling, responding_specs
+from mccfr.solvers.public.public_chance.sampling import table_specs
 from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
+
+HANDS_A_CELL = 20
+"""Hands that walks come to at nodes in a period, for each cell of the players' tables that is swept then."""
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
@@ -46,12 +52,25 @@ class CfrBestResponse(Algorithm):
 
     options = CfrBrConfig
     traits = Traits(sweeps=True)
-    schedule: Schedule = OPTIONS.schedule
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         assert isinstance(config.solver, CfrBrConfig)
         self._solver = config.solver
+
+    @property
+    def schedule(self) -> Schedule:
+        """Of the learners; former runs have the shortest period, without the key."""
+        return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
+
+    def completed(self, game: Game) -> Config:
+        """With a period so long that sweeps of large tables cost little, unless the configuration has one."""
+        cells = sum(prod(spec.shape) for spec in table_specs(game))
+        period = HANDS_A_CELL * cells // max(1, game.cards.most_hands)
+        if self._solver.period_nodes is not None or period <= OPTIONS.schedule.period_nodes:
+            return self.config
+        solver = msgspec.structs.replace(self._solver, period_nodes=period)
+        return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: nothing is padded."""
@@ -64,4 +83,5 @@ class CfrBestResponse(Algorithm):
         """As `Algorithm.solver`."""
         share = share or Share()
         given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
-        return PublicChanceSolver(RespondedSampling(game, tables, *given), share)
+        options = replace(OPTIONS, schedule=self.schedule)
+        return PublicChanceSolver(RespondedSampling(game, tables, *given, options), share)
