@@ -294,11 +294,9 @@ def verify(path: Path) -> list[str]:
 
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     """Entries of the directory that no manifest speaks of."""
-    expected = {path / MANIFEST}
-    for name in files:
-        file = path / name
-        expected.update([file, *(folder for folder in file.parents if path in folder.parents)])
-    return [f"{entry.relative_to(path)} is not in the manifest" for entry in path.rglob("*") if entry not in expected]
+    folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
+    found = {entry.relative_to(path).as_posix() for entry in path.rglob("*")}
+    return [f"{name} is not in the manifest" for name in sorted(found - {MANIFEST, *files, *folders})]
 
 
 def newest_valid(

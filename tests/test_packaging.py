@@ -48,12 +48,10 @@ def installed(distributions, tmp_path_factory):
     # Paths of .pth files come after the environment's own, and .pth files in them mean nothing: no editable mccfr.
     (site / "dependencies.pth").write_text("".join(f"{path}\n" for path in sys.path if path.endswith("site-packages")))
 
-    def run(where, program, *arguments, check=True, fast=False):
-        """`fast`: kernels that run long are worth being optimised; others are compiled here and hardly run."""
-        command, settings = [home / "bin" / program, *arguments], {} if fast else {"NUMBA_OPT": "0"}
-        return subprocess.run(
-            command, cwd=where, check=check, capture_output=True, text=True, env=environment | settings
-        )
+    def run(where, program, *arguments, check=True):
+        """It finds the kernels that other tests had compiled: copies of the same sources share them."""
+        command = [home / "bin" / program, *arguments]
+        return subprocess.run(command, cwd=where, check=check, capture_output=True, text=True, env=environment)
 
     return run
 
@@ -100,7 +98,7 @@ def test_the_first_commands_of_an_installed_wheel(installed, tmp_path):
 
 @pytest.mark.slow
 def test_a_blueprint_from_an_installed_wheel(installed, tmp_path):
-    said = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7", fast=True).stderr
+    said = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7").stderr
     assert "exported to runs/hunl-quick-policy" in said and "checkpoint" in said
     answer = installed(tmp_path, "mccfr", "query", "runs/hunl-quick-policy", "r300", "--hand", "AsAh").stdout
     assert "player 0 (big blind) to act on street preflop" in answer

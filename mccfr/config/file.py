@@ -18,7 +18,7 @@ from mccfr.config.made import loaded_options, made_options
 from mccfr.config.solvers import FORMER, OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.table import Check, Table, first_refused
+from mccfr.config.table import Check, Table, fields_of, first_refused
 from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
@@ -86,7 +86,7 @@ def config_from(
     beside  directories in which modules that it names (`mccfr.config.outside`) are looked for first
     kept    of an artefact's: what may be imported for it
     """
-    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+    kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
         outside.load_named(document, beside, kept)
         tables = _whole_numbers(document)
@@ -118,7 +118,7 @@ def opaque_config(document: Mapping[str, Any], source: str) -> Config:
             tables[table] = kind(named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
     if ("evaluation", "method") in guests:
         tables["evaluation"] = {key: value for key, value in tables["evaluation"].items() if key != "method"}
-    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+    kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
         known: dict[str, Any] = {
             key: table for key, table in tables.items() if isinstance(table, OpaqueGame | OpaqueSolver)
@@ -219,7 +219,7 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
     tag = table.__struct_config__.tag
     if tag is not None and tag != DEFAULT_ALGORITHM:
         document[str(table.__struct_config__.tag_field)] = tag
-    for field in msgspec.structs.fields(table):
+    for field in fields_of(type(table)):
         value = getattr(table, field.name)
         if isinstance(value, msgspec.Struct):
             if (inside := changed_keys(value)) or not isinstance(field.default, msgspec.Struct):
@@ -267,7 +267,7 @@ def _fields(kind: Any) -> dict[str, Any]:
     kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
     if not kinds:
         return {}
-    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kinds[0])}
+    fields = {field.encode_name: field.type for field in fields_of(kinds[0])}
     if kinds[0].__struct_config__.tag is not None:
         fields[str(kinds[0].__struct_config__.tag_field)] = str
     return fields
@@ -275,7 +275,7 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 def _checks(config: Config) -> Iterator[Check]:
     """Of each table what it says of its own keys."""
-    for field in msgspec.structs.fields(Config):
+    for field in fields_of(Config):
         table = getattr(config, field.name)
         if isinstance(table, Table):
             yield from ((f"{field.name}.{key}", good, allowed) for key, good, allowed in table.checks())

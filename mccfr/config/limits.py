@@ -40,9 +40,8 @@ _SHOWN = 60
 def limit_problems(value: Any, key: str = "") -> Iterator[str]:
     """One sentence for each number or text of a config that is outside of what its key can mean."""
     if isinstance(value, msgspec.Struct):
-        for field in msgspec.structs.fields(value):
-            below = f"{key}.{field.encode_name}" if key else field.encode_name
-            yield from limit_problems(getattr(value, field.name), below)
+        for name, written in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
+            yield from limit_problems(getattr(value, name), f"{key}.{written}" if key else written)
     elif isinstance(value, str):
         yield from _text_problems(value, key)
     elif isinstance(value, Sequence):

@@ -1,13 +1,16 @@
 """What all tables of a configuration are, and how a key is refused."""
 
 from collections.abc import Iterable
-from functools import reduce
+from functools import cache, reduce
 from typing import ClassVar
 
 import msgspec
 
 Check = tuple[str, bool, str]
 """A key, whether its value is good, and what is allowed."""
+
+fields_of = cache(msgspec.structs.fields)
+"""The fields of a kind of struct; msgspec goes through its annotations anew whenever it is asked."""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

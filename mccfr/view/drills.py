@@ -38,13 +38,14 @@ def drills(spots: Spots) -> list[dict[str, str]]:
     if not isinstance(spots.betting, Translation):
         return []
     tree, found = spots.source.game.tree, []
-    for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
+    block = tree.arrays.block
+    for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
         line = line_text(tree, node)
-        raises, block = line.count("r"), int(tree.arrays.block[node])
-        if block > 1 or raises >= len(_RAISES):
+        raises = line.count("r")
+        if raises >= len(_RAISES):
             continue
         facing = f"facing {_RAISES[raises]}" if raises else "first in" if not line else "after a limp"
-        found.append({"line": line, "name": f"{spots.roles[block % 2]}, {facing}" + f": {line}" * (raises > 0)})
+        found.append({"line": line, "name": f"{spots.roles[block[node]]}, {facing}" + f": {line}" * (raises > 0)})
     return found
 
 

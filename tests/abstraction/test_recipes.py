@@ -71,6 +71,11 @@ def made(**flop):
     return StageMaker(2).make(document, Near(), Keeper(), Phases(lambda _, __: None))
 
 
+def pairs_of(first, second):
+    """[2, P] the pairs of numbers that occur, each once, in order."""
+    return np.stack(np.divmod(np.unique(first.astype(np.int64) << 16 | second), 1 << 16))
+
+
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
@@ -180,7 +185,7 @@ def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
     bucket = stage.arrays["bucket"]
     used = bucket != unused(bucket.dtype)
     classes = np.broadcast_to(preflop_classes(), bucket.shape)[used]
-    pairs = np.unique(np.stack([bucket[used], classes]), axis=1)
+    pairs = pairs_of(bucket[used], classes)
     assert pairs.shape[1] == 400 and np.array_equal(pairs[0], np.arange(400))
     assert stage.facts["empty_buckets"] == 0
     assert len(np.unique(pairs[1])) == 169
@@ -195,7 +200,7 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
     points = features.board_features(Strengths(1), 3)
     cluster = kmeans(points, board_classes(3).multiplicity, 3).labels[:few_boards]
     used = bucket != unused(bucket.dtype)
-    pairs = np.unique(np.stack([bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used]]), axis=1)
+    pairs = pairs_of(bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used])
     assert len(np.unique(pairs[1])) > 1 and np.array_equal(pairs[0], np.arange(40))  # one cluster for each bucket
     assert (np.diff(pairs[1]) >= 0).all()
     if described == "ehs":  # percentiles of each cluster: no two of its buckets overlap, and none weighs much more

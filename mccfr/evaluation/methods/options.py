@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
+from mccfr.config.table import fields_of
+
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.units import Effort
 
@@ -105,7 +107,7 @@ def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
     found: dict[str, Declared] = {}
     for struct in structs:
         own = struct.__annotations__
-        for field in sorted(msgspec.structs.fields(struct), key=lambda field: field.name not in own):
+        for field in sorted(fields_of(struct), key=lambda field: field.name not in own):
             option = next((each for each in getattr(field.type, "__metadata__", ()) if isinstance(each, Option)), None)
             if option is not None:
                 held = field.type.__origin__

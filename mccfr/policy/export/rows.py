@@ -14,7 +14,7 @@ from abstraction.cards import plain_text
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.policy.replacing import provenance_in
-from mccfr.trees.lines import line_text
+from mccfr.trees.lines import all_lines
 from storage import durable
 from storage.json_files import parse_json
 from storage.manifest import canonical_json
@@ -45,13 +45,14 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
     blocks = [divmod(block, 2) for block in range(2 * tree.streets)]
     texts = [cards.bucket_texts(*block) for block in blocks] if board is None else _hands_on(game, board)
     seen: set[tuple[int, int]] = set()
+    lines = all_lines(tree)
     for node in tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
         if (block, row) in seen:
             continue
         seen.add((block, row))
         street, player = divmod(block, 2)
-        line, labels = line_text(tree, node), [tree.label[child] for child in tree.children(node)]
+        line, labels = lines[node], [tree.label[child] for child in tree.children(node)]
         name = tree.infoset_names[player][row] if tree.infoset_names is not None and not cards.dealt else ""
         for first in range(0, len(texts[block]), _BUCKETS_AT_ONCE):
             here = texts[block][first : first + _BUCKETS_AT_ONCE]

@@ -14,6 +14,7 @@ from places import ROOT
 
 from mccfr.config.file import config_from
 from mccfr.config.solvers import OPTIONS
+from mccfr.experiments import plot
 from mccfr.games.catalogue import build_game
 from mccfr.runs.directory.verification import problems_of
 from mccfr.trees.compiled import can_pack
@@ -136,7 +137,9 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
 
 
 @pytest.mark.parametrize("algorithm", OPTIONS)
-def test_every_algorithm_is_compared(algorithm, tmp_path, command):
+def test_every_algorithm_is_compared(algorithm, tmp_path, command, monkeypatch):
+    """A plot takes as long as all else, and knows nothing of algorithms: test_compare.py."""
+    monkeypatch.setattr(plot, "can_plot", lambda: False)
     document = {
         "game": {"name": "kuhn"},
         "solver": {"algorithm": algorithm, **SOLVERS.get(algorithm, {})},
