@@ -118,8 +118,8 @@ def _rake_fields(rake: Rake | None) -> dict[str, Any]:
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
     """Of each street: its file, dtype, and what stands where a hand is impossible; none without cards."""
-    tables = [(game.cards.bucket_table(street), counts) for street, counts in enumerate(game.cards.buckets)]
-    dtypes = [(name, bucket_dtype(int(counts.max()))) for name, counts in tables if name is not None]
+    tables = [(game.cards.bucket_table(street), game.cards.in_table(street)) for street in range(game.cards.streets)]
+    dtypes = [(name, bucket_dtype(count)) for name, count in tables if name is not None]
     return [{"file": f"{name}.npy", "dtype": dtype.name, "impossible": impossible(dtype)} for name, dtype in dtypes]
 
 
