@@ -1,11 +1,11 @@
 """Buckets that remember those of the streets before: perfect recall on the whole deck.
 
-Percentile buckets inside the bucket before (Johanson, Bard, Burch & Bowling 2012, section "Empirical Results": 2, 4, 8
-and 16 buckets, or 3, 9, 27 and 81).  Tables of buckets are by unordered boards, which do not tell the flop.  So such a
-street's table holds `PERCENTILES` by one number alone, and a small table, its *history* [buckets before, PERCENTILES]
-int32, says which bucket follows from the bucket before and a percentile.  Each bucket is cut into equal shares of the
-hands that real deals bring to it; `DEALS` of them, drawn by the recipe's seed, stand for all, so that the shares of a
-street with 16 buckets are right to 0.1 % of all hands.
+Percentile buckets inside the bucket before, as of Johanson, Bard, Burch & Bowling 2012 (CFR-BR): 2, 4, 8 and 16, or 3,
+9, 27 and 81.  Tables of buckets are by unordered boards, which do not tell the flop.  So such a street's table holds
+`PERCENTILES` by one number alone, and a small table, its *history* [buckets before, PERCENTILES] int32, says which
+bucket follows from the bucket before and a percentile.  Each bucket is cut into equal shares of the hands that real
+deals bring to it; `DEALS` of them, drawn by the recipe's seed, stand for all.  Of 16 buckets each then holds its
+sixteenth to 0.3 % of all hands.
 """
 
 from collections.abc import Callable, Sequence

@@ -12,6 +12,8 @@ describes a hand by what it wins at each decision if both go on by the policies 
 
     values = ["policy"]
 
+A bucket of a street that is `nested` lies inside one of the street before (`abstraction.history`).
+
 With a table `[deck]` the recipe is for games with that small deck.  Their streets have the names of hold'em's, from the
 preflop on, whatever is dealt on them; the last has what the river has.
 """

@@ -23,7 +23,10 @@ Whole hold'em has, in place of the cards_ files:
                                    ascending order: row of the bucket table · 32 + suit permutation
     deck_hole_permutation.npy      [24, 1326] int16: the combination that each one becomes under a suit permutation
 
-so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]].
+    history_street1.npy ...        [buckets before, percentiles] int32, where buckets remember (`abstraction.history`)
+
+so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]], or with a
+history history_streetS[bucket before, what that says].
 
 Bucket tables of both kinds are uint8 where all numbers and the mark of impossible hands fit, else uint16 or uint32; the
 mark is the dtype's largest number, and `bucket_tables` of meta.json states it.  In format 1 they were uint16 or uint32

@@ -2,8 +2,8 @@
 
 Shows:
 
-* Nested buckets of the whole deck have perfect recall, and cut each bucket before into equal shares; histories of
-  another street are caught (test_buckets_remember_and_have_equal_shares, test_a_history_of_another_street_is_caught)
+* Nested buckets of hold'em remember; another street's history is caught
+  (test_buckets_remember_and_have_equal_shares, test_a_history_of_another_street_is_caught)
 """
 
 import os
