@@ -21,6 +21,9 @@ def agreement(one: Abstraction, other: Abstraction) -> dict[str, float]:
 
 
 def _on_street(one: Abstraction, other: Abstraction, street: str) -> float:
+    for each in (one, other):
+        if each.percentiles(street) is not None:
+            raise ValueError(f"{each.path}: {street} buckets remember the flop, and only those by board compare")
     buckets = one.bucket_counts()[street], other.bucket_counts()[street]
     found, both = bucket_pairs(_hands(one, street), one.table(street), other.table(street), buckets)
     first, second = np.divmod(found, buckets[1])

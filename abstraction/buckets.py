@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
 from abstraction.cards import cards_text, combo_index, parse_cards
+from abstraction.history import Table, remembered
 from abstraction.listing import DeckListing
+from abstraction.lookup import NO_BUCKET
 from abstraction.recipe import STREETS
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
 from storage.checksums import cells_checksum
@@ -18,6 +20,8 @@ from storage.manifest import content_hash
 
 CELLS = "cells"
 """Field of a stage's state: {array: XXH3-128 of its cells}; stages of older versions have none."""
+HISTORY = "history"
+"""Array of a stage whose buckets remember those before (`abstraction.history`)."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
@@ -135,13 +139,37 @@ class Abstraction:
     def table(self, street: str) -> NDArray[Any]:
         """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
 
-        Of a small deck [boards, hands], in the order of its `listing`.
+        With a `history`, what that makes buckets of.  Of a small deck [boards, hands], in the order of its `listing`.
 
         Raises `ValueError` where the file is damaged.
         """
         if street not in self._buckets:
             self._buckets[street] = self._read(street, "bucket")
         return self._buckets[street]
+
+    def history(self, street: str) -> Table:
+        """[buckets before, percentiles] int32, where buckets remember the street before (`abstraction.history`)."""
+        return None if self.percentiles(street) is None else self._read(street, HISTORY)
+
+    def percentiles(self, street: str) -> int | None:
+        """How many the street's table holds in place of buckets; None where it has no history."""
+        shapes = {spec.name: spec.shape for spec in self.stages[street].specs}
+        return shapes[HISTORY][1] if HISTORY in shapes else None
+
+    def row(self, board: Sequence[int]) -> NDArray[np.int32]:
+        """[1326] bucket of each combination on a board of hold'em, in order of dealing; below 0 where it cannot be."""
+        street = _STREET_OF[len(board)]
+        streets = (street,) if self.percentiles(street) is None else STREETS[: STREETS.index(street) + 1]
+        rows = [self._table_row(each, board[: STREET_CARDS[each]]) for each in streets]
+        return remembered([self.history(each) for each in streets], rows)[-1]
+
+    def _table_row(self, street: str, board: Sequence[int]) -> NDArray[np.int32]:
+        table = self.table(street)
+        if not board:
+            return table[0].astype(np.int32)
+        index, permutation = locate_board(board)
+        found = table[index, board_tables().hole_permutation[permutation]]
+        return np.where(found == unused(table.dtype), NO_BUCKET, found.astype(np.int64)).astype(np.int32)
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
         """(street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
@@ -156,12 +184,7 @@ class Abstraction:
             check_board(board)
         if len({*hand, *board}) < len(hand) + len(board):
             raise ValueError(f"hand {cards_text(hand)} and board {cards_text(board)} hold a card twice")
-        street, combo = _STREET_OF[len(board)], combo_index(*hand)
-        if not board:
-            return street, int(self.table(street)[0, combo])
-        index, permutation = locate_board(board)
-        slot = int(board_tables().hole_permutation[permutation, combo])
-        return street, int(self.table(street)[index, slot])
+        return _STREET_OF[len(board)], int(self.row(board)[combo_index(*hand)])
 
     def _listed_bucket(self, listing: DeckListing, hand: Sequence[int], board: Sequence[int]) -> tuple[str, int]:
         dealt = {listing.cards_on(street): street for street in reversed(range(listing.streets))}

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from abstraction.buckets import CELLS
+from abstraction.buckets import CELLS, HISTORY
 from abstraction.deck import Near, StandardDeck
+from abstraction.history import Table
 from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet
@@ -27,6 +29,7 @@ from abstraction.recipe import (
     check_recipe,
     next_street,
     parent_streets,
+    remembers,
     stage_document,
     street_before,
 )
@@ -50,6 +53,7 @@ _AXES = {
     "hands": ("bucket",),
     "equity": ("bucket",),
     "centres": ("bucket", "coordinate"),
+    HISTORY: ("bucket before", "percentile"),
 }
 
 Progress = Callable[[str, float], None]
@@ -137,6 +141,9 @@ class Builder:
     def _near(self, street: str, stages: dict[str, Checkpoint]) -> Near:
         """What the stage is made of, read from its parents."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
+        if remembers(self._recipe, street):
+            found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
+            return Near(earlier=[_table(stage) for stage in found if stage is not None])
         return Near(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
@@ -187,6 +194,11 @@ def _content(stage: Checkpoint) -> str:
     # of a stage of an older version: what those that were built after it have noted
     files = {name: [file.length_bytes, file.checksum] for name, file in stage.files.items()}
     return content_hash({"files": files, **stage.identity})
+
+
+def _table(stage: Checkpoint) -> tuple[NDArray[Any], Table]:
+    remembers_too = any(spec.name == HISTORY for spec in stage.specs)
+    return stage.read("bucket"), stage.read(HISTORY) if remembers_too else None
 
 
 def _next_street(stage: Checkpoint) -> NextStreet:

@@ -5,6 +5,7 @@ Two decks answer: the standard one here, whose boards are canonical ones (`abstr
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from abstraction.features import (
     ochs_of_river,
     preflop_parents,
 )
+from abstraction.history import Table
 from abstraction.isomorphism import indexer
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import LOSSLESS_BUCKETS
@@ -40,11 +42,13 @@ class Near(NamedTuple):
     following  the next street, whose buckets potential-aware features are made of
     before     [boards, slots] bucket that each hand had on the street before, inside which it is to stay
     values     what hands are worth, which is no stage
+    earlier    tables and histories (`abstraction.history`) of all streets before, where buckets remember them
     """
 
     following: NextStreet | None = None
     before: NDArray[Any] | None = None
     values: ValueSource | None = None
+    earlier: Sequence[tuple[NDArray[Any], Table]] = ()
 
 
 class Deck(ABC):

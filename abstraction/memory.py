@@ -77,6 +77,8 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
     else:
         buckets = document.get("buckets", LOSSLESS_BUCKETS.get(document["street"], 0))
         own = _slots(cards) * 8 + 64 * buckets
+        if "percentiles" in document:  # tables of all streets so far, as they were built and for the deals
+            own += 4 * sum(_slots(known) for known in STREET_CARDS.values() if known <= cards)
     return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter for copies in passing and the allocator
 
 

@@ -12,6 +12,8 @@ describes a hand by what it wins at each decision if both go on by the policies 
 
     values = ["policy"]
 
+A bucket of a street that is `nested` lies inside one of the street before (`abstraction.history`).
+
 With a table `[deck]` the recipe is for games with that small deck.  Their streets have the names of hold'em's, from the
 preflop on, whatever is dealt on them; the last has what the river has.
 """
@@ -27,7 +29,7 @@ from abstraction.listing import DeckListing
 
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
-    "preflop": ("lossless",),
+    "preflop": ("lossless", "ehs"),
     "flop": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
     "turn": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
     "river": ("ochs", "ehs", "values"),
@@ -42,6 +44,9 @@ CLUSTERED = ("histogram", "potential", "ochs")
 """Features that are clustered by k-means; the others need none."""
 TWO_LEVELS_FROM = 5_000
 """Buckets from which a street is clustered by two levels, unless the recipe says otherwise."""
+PERCENTILES = 1_000
+"""Of a street whose buckets remember (`abstraction.history`): what each bucket before is cut by."""
+_MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
 """River hands that are clustered by default; the earlier streets have few distinct points and take all."""
 SAMPLE_PER_BUCKET = 80
@@ -79,7 +84,7 @@ class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     iterations: int = 40  # of Lloyd's algorithm, at most
     levels: int | None = None  # 2: groups first, then buckets within them
     public: int = 0  # clusters of boards, inside which the buckets lie
-    nested: bool = False  # a flop bucket determines the preflop bucket
+    nested: bool = False  # a bucket determines that of the street before
 
 
 class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -96,7 +101,7 @@ class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole abstraction: of hold'em, where the preflop is lossless, or of a small deck."""
+    """A whole abstraction: of hold'em, whose preflop is lossless by default, or of a small deck."""
 
     seed: int = 0
     values: Sequence[str] = ()  # policies, by which features = "values" go; beside the recipe
@@ -145,6 +150,7 @@ def check_recipe(recipe: Recipe) -> None:
     for street, part in parts.items():
         _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
         _check_nesting(street, part, small=recipe.deck is not None)
+        _check_history(recipe, street, part)
     build_order(recipe)
     _check_values_keys(recipe, parts)
     if not 0 <= recipe.seed < 2**32:
@@ -210,20 +216,49 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
         raise ValueError(f"{inside} means nothing where {street}.features = 'lossless': leave it out")
     if part.levels == 2:
         raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
+    if part.nested and street == STREETS[0]:
+        raise ValueError(f"{street}.nested = true is not allowed: there is no street before it")
     if small:
-        if part.nested and street == STREETS[0]:
-            raise ValueError(f"{street}.nested = true is not allowed: there is no street before it")
         if part.public and part.buckets is not None and part.buckets < part.public:
             raise ValueError(f"{inside} needs at least {part.public} buckets, and {street}.buckets = {part.buckets}")
         return
-    if part.nested and street != "flop":
-        raise ValueError(
-            f"{street}.nested = true is not allowed: buckets are kept by unordered boards, which do not tell the "
-            "flop; only a flop bucket can be nested in the street before"
-        )
-    least = part.public or LOSSLESS_BUCKETS["preflop"]
+    least = part.public
     if part.buckets is not None and part.buckets < least:
         raise ValueError(f"{inside} needs at least {least} buckets, and {street}.buckets = {part.buckets}")
+
+
+def remembers(recipe: Recipe, street: str) -> bool:
+    """Whether a street's buckets are made by `abstraction.history`: hold'em's nested ones, but a flop's in 169."""
+    lossless = street == "flop" and recipe.preflop.features == "lossless"
+    return recipe.deck is None and recipe.part(street).nested and not lossless
+
+
+def _check_history(recipe: Recipe, street: str, part: StreetRecipe) -> None:
+    if recipe.deck is not None or street == STREETS[0]:
+        return
+    name = STREETS[STREETS.index(street) - 1]
+    count = bucket_count(recipe, name)
+    if not remembers(recipe, street):
+        if part.nested and part.buckets is not None and part.buckets < count:
+            raise ValueError(
+                f"{street}.nested = true needs at least {count} buckets, and {street}.buckets = {part.buckets}"
+            )
+        if remembers(recipe, name):
+            raise ValueError(f"{name}.nested = true needs {street}.nested = true: all streets from one on remember")
+        return
+    if part.features not in ("ehs", "ehs2"):
+        raise ValueError(f"{street}.nested = true needs {street}.features = 'ehs' or 'ehs2', not {part.features!r}")
+    if count > _MOST_BEFORE or (part.buckets or 0) % count:
+        raise ValueError(
+            f"{street}.buckets = {part.buckets} cannot be nested in the {name}'s {count:,}: it must be a multiple of "
+            f"them, and they at most {_MOST_BEFORE:,}"
+        )
+
+
+def bucket_count(recipe: Recipe, street: str) -> int:
+    """Buckets that a recipe of hold'em makes on a street."""
+    part = recipe.part(street)
+    return LOSSLESS_BUCKETS[street] if part.features == "lossless" else part.buckets or 0
 
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
@@ -240,6 +275,8 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
     if part.features not in CLUSTERED:
         if part.public:
             return document | {"public": part.public, "seed": recipe.seed}
+        if remembers(recipe, street):
+            return document | {"percentiles": PERCENTILES, "seed": recipe.seed}
         return document | ({"nested": True} if part.nested else {})
     buckets = part.buckets or 0  # there: `check_recipe` has seen to it
     if part.distance is None:
@@ -258,8 +295,8 @@ def next_street(recipe: Recipe, street: str) -> str | None:
 
 
 def street_before(recipe: Recipe, street: str) -> str | None:
-    """The street inside whose buckets this one's lie, if nested; hold'em's preflop is known without being built."""
-    nested = recipe.deck is not None and recipe.part(street).nested
+    """The street inside whose buckets this one's lie, if nested; hold'em's 169 classes need not be built."""
+    nested = recipe.part(street).nested if recipe.deck is not None else remembers(recipe, street)
     return STREETS[STREETS.index(street) - 1] if nested else None
 
 

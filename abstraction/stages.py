@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.buckets import bucket_dtype, unused
+from abstraction.boards import STREET_CARDS
+from abstraction.buckets import HISTORY, bucket_dtype, unused
 from abstraction.clustering.assign import group_members, nearest_centres
 from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import KMeansState, begin_or_resume, run, start_from, state_arrays
@@ -24,6 +25,7 @@ from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
 from abstraction.deck import Deck, Near, StandardDeck
 from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
+from abstraction.history import history_of
 from abstraction.report import bucket_totals, summary
 from abstraction.values import ValuePoints, assign
 
@@ -54,7 +56,7 @@ class Stage(NamedTuple):
     """The buckets of one street."""
 
     arrays: dict[str, NDArray[Any]]
-    """bucket [boards, slots]; hands and equity [K]; centres [K, D] where hands were clustered"""
+    """bucket [boards, slots]; hands and equity [K]; centres [K, D] where hands were clustered; else history, if any"""
     facts: dict[str, Any]
     """for `mccfr abstraction info`"""
 
@@ -81,9 +83,11 @@ class StageMaker:
         except ValueError as error:
             raise ValueError(f"{street}: {error}") from None
         with phases.phase("quality"):
-            totals = bucket_totals(self._deck.hands(street), bucket, self._deck.sums(street), found.facts["buckets"])
-            facts = {"street": street, **summary(totals), **found.facts}
-        facts.setdefault("explained", facts["equity_explained"])
+            count = document.get("percentiles", found.facts["buckets"])
+            totals = bucket_totals(self._deck.hands(street), bucket, self._deck.sums(street), count)
+            facts = {"street": street, **({} if near.earlier else summary(totals)), **found.facts}
+        if not near.earlier:
+            facts.setdefault("explained", facts["equity_explained"])
         arrays = {"bucket": bucket, "hands": totals.hands, "equity": totals.equity, **found.arrays}
         return Stage(arrays, facts)
 
@@ -95,8 +99,11 @@ class StageMaker:
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
     def _percentiles(self, document: dict[str, Any], near: Near, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        """Buckets of equal weight by E[HS] or E[HS²], weakest first; nested ones of each parent by themselves."""
-        buckets, street = document["buckets"], self._deck.hands(document["street"])
+        """Buckets of equal weight by E[HS] or E[HS²], weakest first; nested ones of each parent by themselves.
+
+        Where hands remember the street before (`abstraction.history`), percentiles and their history.
+        """
+        buckets, street = document.get("percentiles", document["buckets"]), self._deck.hands(document["street"])
         with phases.phase("features"):
             squared = document["features"] == "ehs2"
             values = (self._deck.squares if squared else self._deck.sums)(document["street"])
@@ -114,7 +121,12 @@ class StageMaker:
                 rows = np.searchsorted(lowest, part, side="right") - 1
                 bucket[first : first + _ROWS] = np.where(used, rows, unused(dtype))
                 share(first / len(values))
-        return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(distinct)})
+        facts = {"buckets": document["buckets"], "distinct_values": len(distinct)}
+        if not near.earlier:
+            return bucket, Stage({}, facts)
+        cards = list(STREET_CARDS.values())[: len(near.earlier) + 1]
+        made = history_of(near.earlier, bucket, cards, document["buckets"], document["seed"])
+        return bucket, Stage({HISTORY: made}, facts)
 
     # -- with clustering ---------------------------------------------------------------------------------------------
 

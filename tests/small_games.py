@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from places import RUNS
 
-from abstraction.boards import BOARD_COUNTS, STREET_CARDS
+from abstraction.boards import board_tables, locate_board
 from abstraction.cards import hand_cards
 from abstraction.recipe import load_recipe
 from mccfr.cards.deck import WholeDeck
@@ -67,8 +67,8 @@ class Labels:
     def __init__(self, of_slot):
         self.of_slot = of_slot
 
-    def table(self, street):
-        return np.broadcast_to(self.of_slot, (BOARD_COUNTS[STREET_CARDS[street]], 1326))
+    def row(self, board):
+        return self.of_slot[board_tables().hole_permutation[locate_board(board)[1]]]
 
 
 class DeckOfClasses(WholeDeck):

@@ -207,6 +207,10 @@ class Cards(ABC):
         """Name of a street's table in `arrays`; None where hands have no buckets."""
         return None
 
+    def in_table(self, street: int) -> int:
+        """Number of buckets that a street's table knows."""
+        return int(self.buckets[street].max())
+
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """All arrays by name, one large one made at a time; tables of buckets in the dtype that `narrow` gives them."""
         yield from ()

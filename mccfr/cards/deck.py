@@ -38,6 +38,7 @@ from abstraction.cards import (
     plain_text,
 )
 from abstraction.evaluator import board_strengths, strengths
+from abstraction.history import Histories, remembered
 from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
@@ -55,6 +56,8 @@ LISTED_BYTES = 1_700_000_000
 that flops alike but for suits are walked once; Flop Hold'em's, whose sums are 2 GB, took 3.05 GB in all."""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
 """Streets by the number of cards on the board."""
+HISTORY = "history_street"
+"""How the names of what a policy stores of `WholeDeck.histories` begin."""
 _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
@@ -67,6 +70,7 @@ class WholeDeck(DealtCards):
     load         gives each street's bucket table [canonical boards, 1326], as `abstraction.buckets` has it; called when
                  hands are first looked up, so that sizes are known before an abstraction is built
     memory       [layout.length_bytes] uint8 of bucket tables that are filled already, or None
+    histories    what makes buckets of those that tables know, where buckets remember the streets before; or None
     """
 
     source: ClassVar[str] = "the whole deck"
@@ -76,6 +80,7 @@ class WholeDeck(DealtCards):
     buckets: npt.NDArray[np.int64]
     load: Callable[[], Sequence[npt.NDArray[Any]]]
     memory: npt.NDArray[np.uint8] | None = None
+    histories: Histories | None = None
     hand_cards: npt.NDArray[np.int16] = field(default_factory=lambda: hand_cards(CARD_COUNT, 2), init=False, repr=False)
     reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
 
@@ -100,7 +105,7 @@ class WholeDeck(DealtCards):
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """As `Cards.dealer`."""
-        return DeckDealer(self.lookup, seed, worker)
+        return DeckDealer(self.lookup, seed, worker, self.histories)
 
     def seated(self, other: Cards) -> Cards:
         """As `Cards.seated`."""
@@ -112,7 +117,7 @@ class WholeDeck(DealtCards):
     def layout(self) -> BucketLayout:
         """Where the bucket tables lie in one block of memory."""
         known = tuple(self.cards_on(street) for street in range(self.streets))
-        return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in self.buckets[:, 0]))
+        return BucketLayout(known, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets)))
 
     @property
     def shared_bytes(self) -> int:
@@ -156,6 +161,8 @@ class WholeDeck(DealtCards):
             for street in range(self.streets)
         ]
         rows = [board_rows(self.lookup, known) for known in boards]
+        if self.histories is not None:
+            rows = remembered(self.histories.tables, rows)
         parents = [np.zeros(len(known), np.int32) for known in boards]
         return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
 
@@ -208,19 +215,22 @@ class WholeDeck(DealtCards):
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
-        return self.board_row(street, board)
+        return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
+
+    def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
+        """`bucket_row` of every street up to one."""
+        rows = [self.board_row(each, known) for each, known in enumerate(self.path(street, board))]
+        return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """`bucket_row` of as many cards as the street has; `ValueError` for cards that make no board."""
+        """What the street's table says of as many cards as it has; `ValueError` for cards that make no board."""
         del street
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
         """[S, 1326] the same on every street of a full board, its cards in order of dealing."""
         check_board(board, (self.cards_on(self.streets - 1),))
-        return np.stack(
-            [self.bucket_row(street, 0, known) for street, known in enumerate(self.path(self.streets - 1, board))]
-        )
+        return np.stack(self._path_rows(self.streets - 1, tuple(board)))
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
         """As `Cards.board_hands`, by the cards of a full board in order of dealing; every hand weighs 1."""
@@ -235,6 +245,10 @@ class WholeDeck(DealtCards):
 
         Few boards first: where hands of a bucket differ, the first few show it.
         """
+        history = None if self.histories is None else self.histories.tables[street]
+        if history is not None:
+            yield history, np.broadcast_to(np.arange(len(history))[:, None], history.shape)
+            return
         boards, known = canonical_boards(self.cards_on(street)), self.cards_on(street - 1)
         first, count = 0, 1
         while first < len(boards):
@@ -373,7 +387,13 @@ class WholeDeck(DealtCards):
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
         """As `Cards.canonical_tables`."""
+        if self.histories is not None:
+            raise ValueError("buckets that remember the streets before have no tables by canonical board")
         return self.load()
+
+    def in_table(self, street: int) -> int:
+        """As `Cards.in_table`."""
+        return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
 
     def bucket_table(self, street: int) -> str | None:
         """As `Cards.bucket_table`."""
@@ -382,11 +402,14 @@ class WholeDeck(DealtCards):
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """As `Cards.arrays`: bucket tables of every street, and what finds a hand in them."""
         for street, table in enumerate(self.load()):
-            cards, dtype = self.cards_on(street), narrow(int(self.buckets[street].max()))
+            cards, dtype = self.cards_on(street), narrow(self.in_table(street))
             yield f"{self.stem}buckets_street{street}", _marked(table, cards, dtype)
             if cards:
                 yield f"{self.stem}location_{cards}", board_classes(cards).location
         yield f"{self.stem}hole_permutation", hole_permutations()
+        for street, history in enumerate([] if self.histories is None else self.histories.tables):
+            if history is not None:
+                yield f"{HISTORY}{street}", history
 
     def same_tables(self, other: Cards) -> bool:
         """As `Cards.same_tables`: where both deal alike."""

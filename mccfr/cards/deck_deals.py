@@ -4,12 +4,14 @@ As in `mccfr.cards.deals`, the deal of iteration k of a worker is a pure functio
 not depend on how many deals are drawn at a time.  Every deal has five board cards, also in games that use only three.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import EvaluatorTables, evaluator_tables
+from abstraction.history import Histories
 from abstraction.kernels.jit import inline_njit, nogil_allocating_njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
 from mccfr.cards.deals import Deals
@@ -81,14 +83,16 @@ def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals
 class DeckDealer:
     """Deals from the whole deck and looks the buckets up: a `mccfr.cards.cards.Dealer`."""
 
-    def __init__(self, buckets: BucketTables, seed: int, worker: int) -> None:
-        self._arrays = holdem_deal_arrays(buckets)
+    def __init__(self, buckets: BucketTables, seed: int, worker: int, histories: Histories | None = None) -> None:
+        self._arrays, self._histories = holdem_deal_arrays(buckets), histories
         self._seed, self._worker = np.uint64(seed), np.uint64(worker)
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """As `Dealer.draw`."""
         draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
+        if self._histories is not None:
+            self._histories.replace(deals.bucket[:count])
 
 
 class SeatedDealer:
@@ -97,9 +101,11 @@ class SeatedDealer:
     cards  [K, 9] int8 cards of the deals that were drawn last, as `draw_cards` has them
     """
 
-    def __init__(self, buckets: tuple[BucketTables, BucketTables], seed: int, worker: int) -> None:
-        """`buckets` by player."""
-        self._buckets, self._evaluator = buckets, evaluator_tables()
+    def __init__(
+        self, buckets: Sequence[BucketTables], histories: Sequence[Histories | None], seed: int, worker: int
+    ) -> None:
+        """`buckets` and `histories` by player."""
+        self._buckets, self._histories, self._evaluator = buckets, histories, evaluator_tables()
         self._seed, self._worker = np.uint64(seed), np.uint64(worker)
         self._state = np.zeros(4, np.uint64)
         self.cards = np.zeros((0, DEAL_CARDS), np.int8)
@@ -113,4 +119,6 @@ class SeatedDealer:
         found = np.empty((count, deals.bucket.shape[1]), np.int32)
         for player, tables in enumerate(self._buckets):
             fill_buckets(tables, self.cards, count, found)
+            if (histories := self._histories[player]) is not None:
+                histories.replace(found)
             deals.bucket[:count, player::2] = found[:, player::2]

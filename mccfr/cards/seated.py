@@ -51,8 +51,8 @@ class SeatedDeck(Cards):
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """As `Cards.dealer`."""
-        first, second = self.decks
-        return SeatedDealer((first.lookup, second.lookup), seed, worker)
+        tables, histories = [deck.lookup for deck in self.decks], [deck.histories for deck in self.decks]
+        return SeatedDealer(tables, histories, seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
         """As `Cards.board_hands`."""

@@ -248,6 +248,8 @@ def _choose(cards: int) -> npt.NDArray[np.int64]:
 def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
     if cards.streets < 2 or cards.cards_on(0):
         raise ValueError("run.strata needs a game of several streets that begins without a board")
+    if cards.histories is not None:
+        raise ValueError("run.strata needs buckets by board, and those of a nested recipe remember the flop")
     known = cards.cards_on(1)
     weight = board_classes(known).multiplicity.astype(np.float64)
     stratum = _share_out(weight, count, "flops" if known == 3 else "boards of the second street")

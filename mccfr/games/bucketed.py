@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import STREET_CARDS, board_tables, locate_board
+from abstraction.boards import STREET_CARDS
 from abstraction.buckets import Abstraction
 from abstraction.listing import same_listing
 from abstraction.recipe import STREETS, Recipe
@@ -80,9 +80,4 @@ def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
 
 def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:
     """[B, 1326] the abstraction's bucket of every combination on every board."""
-    table = abstraction.table(_STREET_OF[boards.shape[1]])
-    rows = np.empty((len(boards), table.shape[1]), np.int64)
-    for row, board in zip(rows, boards, strict=True):
-        index, permutation = locate_board(board.tolist())
-        row[:] = table[index, board_tables().hole_permutation[permutation]]
-    return rows
+    return np.array([abstraction.row(board) for board in boards.tolist()], np.int64)

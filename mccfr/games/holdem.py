@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from abstraction.boards import preflop_classes
 from abstraction.buckets import Abstraction, is_abstraction
-from abstraction.recipe import LOSSLESS_BUCKETS, Recipe, load_recipe
+from abstraction.history import Histories, Table
+from abstraction.recipe import LOSSLESS_BUCKETS, PERCENTILES, bucket_count, load_recipe, remembers
 from mccfr.cards.deck import STREET_NAMES, WholeDeck
 from mccfr.config.former import former_value
 from mccfr.config.games import FlopHoldemGame, HoldemGame, LimitHoldemGame
@@ -109,24 +110,38 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
     if is_abstraction(path):
-        counts = _standard(Abstraction(path)).bucket_counts()
+        built = _standard(Abstraction(path))
+        counts, percentiles = built.bucket_counts(), [built.percentiles(street) for street in streets]
 
         def load() -> list[npt.NDArray[Any]]:
             built = Abstraction(path)  # opened anew, so that no second copy of the tables stays in memory
             return [built.table(street) for street in streets]
 
+        def histories() -> Sequence[Table]:
+            return [built.history(street) for street in streets]
+
     elif abstraction.recipe is not None:
         recipe = load_recipe(base / abstraction.recipe)
         if recipe.deck is not None:
             raise ValueError(f"{base / abstraction.recipe} is for a small deck: hold'em needs a recipe without [deck]")
-        counts = bucket_counts(recipe)
+        counts = {street: bucket_count(recipe, street) for street in STREET_NAMES.values()}
+        percentiles = [PERCENTILES if remembers(recipe, street) else None for street in streets]
 
         def load() -> list[npt.NDArray[Any]]:
             raise ValueError(f"{path} is not built yet: build it with mccfr abstraction build {abstraction.recipe}")
 
+        def histories() -> Sequence[Table]:
+            return load()
+
     else:
         raise ValueError(f"{path} is not an abstraction: build one with mccfr abstraction build, or give its recipe")
-    return WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
+    deck = WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
+    if not any(percentiles):
+        return deck
+    if streets != list(STREET_NAMES.values())[: len(streets)]:
+        raise ValueError(f"{path}: buckets that remember the street before need all streets, and {streets[-1]} follows")
+    in_tables = [found or counts[street] for street, found in zip(streets, percentiles, strict=True)]
+    return replace(deck, histories=Histories(tuple(in_tables), histories))
 
 
 def _standard(abstraction: Abstraction) -> Abstraction:
@@ -139,15 +154,6 @@ def _standard(abstraction: Abstraction) -> Abstraction:
 def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
     """The deck of a whole hold'em game on a built abstraction; `ValueError` where there is none."""
     return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
-
-
-def bucket_counts(recipe: Recipe) -> dict[str, int]:
-    """Buckets that a recipe makes on each street."""
-    parts = {street: recipe.part(street) for street in STREET_NAMES.values()}
-    return {
-        name: LOSSLESS_BUCKETS[name] if part.features == "lossless" else part.buckets or 0
-        for name, part in parts.items()
-    }
 
 
 def _lossless_deck(board_cards: int) -> WholeDeck:

@@ -315,6 +315,13 @@ def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
     _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
 
 
+def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: int) -> None:
+    """`ValueError` unless a street's history leads from each bucket before to buckets of the street."""
+    _require(history.ndim == 2, file, f"has {history.ndim} dimensions: 2 are needed")
+    _shaped(file, history, (before, history.shape[1]), np.int32)
+    _in_range(file, history, 0, buckets)
+
+
 def check_deck_buckets(
     file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int | None
 ) -> None:

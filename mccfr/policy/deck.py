@@ -36,11 +36,13 @@ class MappedTables:
     buckets      S × [canonical boards, 1326] uint8, uint16 or uint32
     location     S × [C(52, n)] int32 by the rank of a board, or None on a street without a board
     permutation  [24, 1326] int16
+    counts       [S] buckets that each table knows
     """
 
     buckets: Sequence[GuardedTable]
     location: Sequence[GuardedTable | None]
     permutation: npt.NDArray[np.int16]
+    counts: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,15 @@ class MappedDeck(WholeDeck):
         row = found.astype(np.int64)
         if locations is not None:
             row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
-        if row.max() >= min(self.buckets[street].tolist()):
+        if row.max() >= self.tables.counts[street]:
             raise OSError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
         return row.astype(np.int32)
 
 
-def load_tables(tables: Sequence[GuardedTable], buckets: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
-    """Each street's table in memory, checked, in the dtype that `abstraction` has for so many buckets [S, 2]."""
+def load_tables(tables: Sequence[GuardedTable], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Each street's table in memory, checked, in the dtype that `abstraction` has for so many buckets [S]."""
     loaded = []
-    for table, count in zip(tables, buckets.max(axis=1).tolist(), strict=True):
+    for table, count in zip(tables, counts, strict=True):
         rows, dtype = table.whole(), bucket_dtype(count)
         loaded.append(rows.astype(dtype))
         loaded[-1][rows == np.iinfo(rows.dtype).max] = unused(dtype)

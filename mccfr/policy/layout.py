@@ -23,7 +23,10 @@ Whole hold'em has, in place of the cards_ files:
                                    ascending order: row of the bucket table · 32 + suit permutation
     deck_hole_permutation.npy      [24, 1326] int16: the combination that each one becomes under a suit permutation
 
-so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]].
+    history_street1.npy ...        [buckets before, percentiles] int32, where buckets remember (`abstraction.history`)
+
+so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]], or with a
+history history_streetS[bucket before, what that says].
 
 Bucket tables of both kinds are uint8 where all numbers and the mark of impossible hands fit, else uint16 or uint32; the
 mark is the dtype's largest number, and `bucket_tables` of meta.json states it.  In format 1 they were uint16 or uint32
@@ -118,8 +121,8 @@ def _rake_fields(rake: Rake | None) -> dict[str, Any]:
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
     """Of each street: its file, dtype, and what stands where a hand is impossible; none without cards."""
-    tables = [(game.cards.bucket_table(street), counts) for street, counts in enumerate(game.cards.buckets)]
-    dtypes = [(name, bucket_dtype(int(counts.max()))) for name, counts in tables if name is not None]
+    tables = [(game.cards.bucket_table(street), game.cards.in_table(street)) for street in range(game.cards.streets)]
+    dtypes = [(name, bucket_dtype(count)) for name, count in tables if name is not None]
     return [{"file": f"{name}.npy", "dtype": dtype.name, "impossible": impossible(dtype)} for name, dtype in dtypes]
 
 

@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.history import Histories
 from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.deck import HISTORY
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game, Rake
@@ -21,6 +23,7 @@ from mccfr.policy.checks import (
     MetaFields,
     check_cards,
     check_deck_buckets,
+    check_history,
     check_location,
     check_permutations,
     check_tree,
@@ -144,6 +147,9 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
     if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
         raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
     known = [sum(dealt[: street + 1]) for street in range(meta.streets)]
+    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
+    histories = _histories(arrays, buckets)
+    counts = buckets.min(axis=1).tolist() if histories is None else histories.in_tables
     tables, locations = [], []
     for street, cards in enumerate(known):
         name = f"{DECK}buckets_street{street}.npy"
@@ -161,14 +167,25 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
         locations.append(location)
         if guards.checked:
             dealt_boards = np.zeros((1, 0), np.int8) if location is None else check_location(name, location.rows, cards)
-            least = min(block.buckets for block in meta.blocks[2 * street :][:2])
             mark = None if stated is None else stated.impossible
-            check_deck_buckets(f"{DECK}buckets_street{street}.npy", table, dealt_boards, least, mark)
+            check_deck_buckets(f"{DECK}buckets_street{street}.npy", table, dealt_boards, counts[street], mark)
     permutation = _present(arrays, f"{DECK}hole_permutation")
     check_permutations(f"{DECK}hole_permutation.npy", permutation)
-    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
-    mapped = MappedTables(tables, locations, permutation)
-    return MappedDeck(dealt, buckets, lambda: load_tables(tables, buckets), tables=mapped)
+    mapped = MappedTables(tables, locations, permutation, counts)
+    return MappedDeck(dealt, buckets, lambda: load_tables(tables, counts), histories=histories, tables=mapped)
+
+
+def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
+    """What makes buckets [S, 2] of those in tables, where the policy has histories."""
+    found = [arrays.get(f"{HISTORY}{street}") for street in range(len(buckets))]
+    counts = buckets.max(axis=1).tolist()
+    for street, history in enumerate(found):
+        if history is not None:
+            check_history(f"{HISTORY}{street}.npy", history, counts[street - 1] if street else 0, counts[street])
+    if all(history is None for history in found):
+        return None
+    in_tables = [count if history is None else history.shape[1] for history, count in zip(found, counts, strict=True)]
+    return Histories(tuple(in_tables), lambda: found)
 
 
 def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> ListedCards:

@@ -33,6 +33,9 @@ class FakeAbstraction(Abstraction):
     def __init__(self, tables):
         self._buckets, self.listing = tables, None
 
+    def percentiles(self, street):
+        """None: no buckets remember those before."""
+
 
 def random_table(cards, dtype, seed):
     """Random buckets [boards, 1326] in little memory: each row is the one before, moved by seven places."""

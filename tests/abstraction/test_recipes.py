@@ -338,6 +338,9 @@ def build_agreement(first, second):
         def bucket_counts(self):
             return {"flop": 9}
 
+        def percentiles(self, street):
+            return None
+
     return agreement(Fixed(first), Fixed(second))["flop"]
 
 
