@@ -24,7 +24,7 @@ ROWS = [(hand_cards(52, 2).astype(np.int64).sum(1) * (street + 1) % 5).astype(np
 class Deck(WholeDeck):
     """Five buckets a street, by the sum of the hole cards."""
 
-    def bucket_row(self, street, player, board):
+    def board_row(self, street, board):
         rows = ROWS[street].copy()
         rows[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
         return rows
