@@ -95,9 +95,8 @@ def local_best_response(
     least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
     if hands is not None and hands < least:
         raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
-    solved_from = (
-        None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
-    )  # the first is the last of the hand
+    # STREETS begins with the last of the hand.
+    solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
     lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
     deals = listed_deals(side)
     if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
