@@ -37,11 +37,13 @@ sys.stdin.read()
 """
 
 STARTER = """
-import os, sys
+import sys, tempfile
 from pathlib import Path
 from storage import live
 from storage.schema import ArraySpec
 place, link, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+live._SHARED_MEMORY = place  # a sweep of the machine's finds what other tests have killed
+tempfile.tempdir = str(place)
 for _ in range(rounds):
     removed = live.sweep_live(place)
     assert removed == [], removed
@@ -208,9 +210,8 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
         )
         for n in range(3)
     ]
-    for starter in starters:
-        _, errors = starter.communicate(timeout=120)
-        assert starter.returncode == 0, errors.decode()
+    errors = [starter.communicate(timeout=120)[1].decode() for starter in starters]
+    assert [starter.returncode for starter in starters] == [0, 0, 0], errors
     assert list(place.iterdir()) == []
 
 
