@@ -10,12 +10,12 @@ present strategy, and updates the opponent's regrets in the trunk; a walk of his
 What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
 what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
 part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
-and a coarse one gives a little away.  The players' tables are discounted as in DCFR (Brown & Sandholm 2019), by period,
-and so are those of opponents on the same buckets: where they are not, whole hold'em gives away a fifth more after as
-many boards.  Rows of finer trunks are met too rarely for it (1.27 for 1.24 chips on the twin, lossless).  Learners
-remember negative regrets (beta = 1), as what a bucket gains swings by whole pots from board to board and a bad action
-that is soon forgotten is soon tried again; opponents forget them (beta = 0), as they answer what the learner does now
-(whole hold'em after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md).
+and a coarse one gives a little away.  All tables are discounted as in DCFR (Brown & Sandholm 2019), by period; where
+those of opponents are not, whole hold'em gives away a quarter more after as many boards.  Learners remember negative
+regrets (beta = 1), as what a bucket gains swings by whole pots from board to board and a bad action that is soon
+forgotten is soon tried again; opponents forget them (beta = 0), as they answer what the learner does now (whole hold'em
+after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md), sooner than rows of a
+finer trunk are met again: there half of it (beta = 0.5).
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,9 @@ TRUNK = "trunk_regret"
 OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000, beta=1.0), plus=False)
 """How updates of learners are weighted."""
 OF_OPPONENTS = Schedule("dcfr", period_nodes=100_000)
-"""Discounts of opponents' regrets, where they are discounted."""
+"""Discounts of opponents' regrets on the learners' buckets."""
+OF_FINER = Schedule("dcfr", period_nodes=100_000, beta=0.5)
+"""Discounts of opponents' regrets on buckets of their own."""
 
 
 def responding_specs(
@@ -86,8 +88,8 @@ class RespondedSampling(PublicChanceSampling):
         super().__init__(game, options, tables, seed, worker, state, ordered=responds)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
-        if self._sweep is not None and (trunk is None or not responds):
-            others = OF_OPPONENTS if responds else options.schedule
+        if self._sweep is not None:
+            others = (OF_OPPONENTS if trunk is None else OF_FINER) if responds else options.schedule
             self._sweep.also([table for name, table in tables.items() if name.startswith(kind)], others)
         self._of_learner = []
         for learner in range(2):

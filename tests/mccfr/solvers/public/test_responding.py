@@ -174,6 +174,19 @@ def test_tables_of_both_seats_mixed_are_caught(coarse):
     assert apart(sampler(coarse, None, 5), plant=plant) > 0.1
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_regrets_fade_by_whose_they_are(coarse, leduc, own):
+    """After two periods: learners' below 0 to a third, those of opponents to a quarter, of finer ones to 0.29."""
+    swept, by_hand = (sampler(coarse, None if own else leduc) for _ in range(2))
+    for name, table in by_hand.tables.items():
+        below = (1 / 4 if own else 0.5 * 2**0.5 / (2**0.5 + 1)) if name.startswith(TRUNK) else 1 / 3
+        table[:] = np.where(table > 0, 0.5 * 2**1.5 / (2**1.5 + 1), below) * table
+    by_hand.state.ends = 2
+    for each in (swept, by_hand):
+        each.run(1, total_nodes=2 * OPTIONS.schedule.period_nodes)
+    assert all(np.allclose(swept.tables[name], table) for name, table in by_hand.tables.items())
+
+
 def test_it_comes_below_plain_sampling(coarse, leduc):
     """And as low as a best response of the real game in the opponent's place: 0.379 chips after 100 of cfr+."""
     ours, plain = RespondedSampling(coarse, trunk=leduc), PublicChanceSampling(coarse, OPTIONS)
