@@ -21,7 +21,8 @@ HERE = Path("runs")
 CONFIGS, EXPERIMENTS, RECIPES = "", "experiments", "abstractions"
 """Kinds of examples, by the folder that they lie in."""
 _FOLDERS = {CONFIGS: "*.toml", EXPERIMENTS: "*.toml", RECIPES: "*.toml", "games": "*.txt"}
-_NAMING = (("game", "file"), ("abstraction", "recipe"), ("compare", "base"))  # keys that name files
+_NAMING = (("game", "file"), ("abstraction", "recipe"), ("solver", "trunk"), ("compare", "base"))
+"""Keys that name files, or may."""
 
 
 def example_files(folder: str | None = None) -> list[Path]:
@@ -86,7 +87,7 @@ def _with_named(name: Path) -> Iterator[Path]:
     document: dict[str, Any] = tomllib.loads((EXAMPLES / name).read_text(encoding="utf-8"))
     for table, key in _NAMING:
         named = document.get(table, {}).get(key)
-        if named is not None:
+        if named is not None and Path(named).suffix:
             below = EXAMPLES.resolve()
             yield from _with_named((below / name.parent / named).resolve().relative_to(below))
 

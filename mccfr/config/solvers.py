@@ -15,7 +15,8 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """The key that names an abstraction's directory for opponents of their own, and that; None: they have none."""
+        """The key that names an abstraction for opponents of their own, and its directory or recipe; None: they have
+        none."""
         return None
 
     def checks(self) -> list[Check]:
@@ -65,7 +66,9 @@ class SampledConfig(InPeriodsConfig, frozen=True):
 class AgainstOpponentsConfig(SampledConfig, frozen=True):
     """Of the algorithms in which each player may learn against an opponent who sees more than he."""
 
-    opponent_abstraction: str | None = None  # the opponents' directory; None: the players learn against each other
+    opponent_abstraction: str | None = (
+        None  # the opponents' directory or recipe; None: the players learn against each other
+    )
 
     @property
     def opponents(self) -> tuple[str, str] | None:
@@ -141,7 +144,7 @@ class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
     Opponents learn before the last street and respond best on it.
     """
 
-    trunk: str = "own"  # on the players' own buckets, those of an abstraction's directory, or "lossless"
+    trunk: str = "own"  # the players' own buckets, those of an abstraction's directory or recipe, or "lossless"
     warm_start: int | None = None  # nodes of external sampling to begin with; None: zeros
 
     @property

@@ -16,7 +16,7 @@ from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
-from mccfr.runs.session.start import Start, Terms, find_abstraction, rehearse, reopen_run, start_run
+from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints
@@ -108,7 +108,7 @@ def run_experiment(
     for variant in experiment.variants:
         if variant.config.abstraction not in seen:
             seen.append(variant.config.abstraction)
-            find_abstraction(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
+            find_abstractions(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
     with signals_noted(spared=inf, numbers=SIGNALS) as noted:  # while no run is there to note them
         return _conduct(experiment, out, reporter, noted, force)
 

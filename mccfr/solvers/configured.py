@@ -23,24 +23,42 @@ def configured_game(config: Config, base: Path) -> Game:
 
 
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
-    """A game with the buckets of opponents, where they have their own; `ValueError` where they cannot."""
-    path = opponents_path(config, base)
-    if path is None or config.solver.opponents is None:
+    """A game with the buckets of opponents, where they have their own; `ValueError` where they cannot.
+
+    Of whole hold'em their recipe is enough, until hands are dealt.
+    """
+    buckets = opponents_buckets(config, base)
+    if buckets is None or config.solver.opponents is None:
         return game
-    said = f"solver.{config.solver.opponents[0]} = {str(path)!r}"
-    if not is_abstraction(path):
-        also = " 'own' or 'lossless'" if isinstance(config.solver, CfrBrConfig) else " or leave it out"
-        raise ValueError(f"{said} is no abstraction: name a directory that mccfr abstraction build wrote,{also}")
+    key, path = config.solver.opponents[0], Path(buckets.path)
+    said = f"solver.{key} = {config.solver.opponents[1]!r}"
+    if buckets.recipe is not None and not is_abstraction(path) and not game.cards.shared_bytes:
+        raise ValueError(f"{said} is not built yet: build it with mccfr abstraction build {buckets.recipe}")
+    if buckets.recipe is None and not is_abstraction(path):
+        also = ", 'own' or 'lossless'" if isinstance(config.solver, CfrBrConfig) else ", or leave it out"
+        raise ValueError(
+            f"{said} is no abstraction: name a directory that mccfr abstraction build wrote, a recipe's .toml{also}"
+        )
     own = None if config.abstraction is None else base / config.abstraction.path
-    known = own is not None and is_abstraction(own) and isinstance(config.solver, AgainstOpponentsConfig)
-    if own and known and Abstraction(own).content_hashes() == Abstraction(path).content_hashes():
-        raise ValueError(f"{said} is the abstraction of the players: name a finer one for opponents, or leave it out")
-    return replace(game, opponent_cards=_on(AbstractionConfig(path=str(path)), config, base).cards)
+    both = own is not None and is_abstraction(own) and is_abstraction(path)
+    if own and both and isinstance(config.solver, AgainstOpponentsConfig):
+        hashes = [Abstraction(each).content_hashes() for each in (own, path)]
+        if hashes[0] == hashes[1]:
+            raise ValueError(f"{said} is that of the players: name a finer abstraction for opponents, or leave it out")
+    return replace(game, opponent_cards=_on(buckets, config, base).cards)
 
 
-def opponents_path(config: Config, base: Path) -> Path | None:
-    """Where the abstraction of opponents lies; None where they have none.  `base` is what it is relative to."""
-    return None if config.solver.opponents is None else (base / config.solver.opponents[1]).resolve()
+def opponents_buckets(config: Config, base: Path) -> AbstractionConfig | None:
+    """The abstraction of opponents, and what it is built from where that is named; None where they have none.
+
+    base  what the configuration's paths are relative to; those that are returned are not
+    """
+    if config.solver.opponents is None:
+        return None
+    path = (base / config.solver.opponents[1]).resolve()
+    if path.suffix != ".toml":
+        return AbstractionConfig(path=str(path))
+    return AbstractionConfig(path=str(path.with_suffix("")), recipe=str(path))
 
 
 def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Game:

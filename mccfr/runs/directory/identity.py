@@ -14,7 +14,7 @@ from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, opt
 from mccfr.config.former import GONE_KEYS, says_nothing
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
-from mccfr.solvers.configured import opponents_path
+from mccfr.solvers.configured import opponents_buckets
 from mccfr.solvers.turns import turns_of
 from storage.manifest import content_hash
 
@@ -45,8 +45,8 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
     _leave_start_out(solver)
-    if (opponents := opponents_path(config, base)) is not None and config.solver.opponents is not None:
-        solver[config.solver.opponents[0]] = content_hash(Abstraction(opponents).content_hashes())
+    if (opponents := opponents_buckets(config, base)) is not None and config.solver.opponents is not None:
+        solver[config.solver.opponents[0]] = content_hash(Abstraction(Path(opponents.path)).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}
     if code := {source.name: source.sha256 for source in trained_code(config)}:
         identity["code"] = code

@@ -39,7 +39,7 @@ from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
 from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_keys, trained_code
-from mccfr.solvers.configured import configured_game, opponents_path
+from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
@@ -268,8 +268,8 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         durable.fsync_dir(temporary / INPUTS)
     if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
-    if config.solver.opponents is not None:
-        document["solver"][config.solver.opponents[0]] = str(opponents_path(config, base))
+    if config.solver.opponents is not None and (opponents := opponents_buckets(config, base)) is not None:
+        document["solver"][config.solver.opponents[0]] = opponents.path
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {

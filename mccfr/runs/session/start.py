@@ -23,7 +23,7 @@ from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
 from mccfr.runs.session.pools import training_problem
-from mccfr.solvers.configured import configured_game, stratified, with_opponents
+from mccfr.solvers.configured import configured_game, opponents_buckets, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
 from storage.live import sweep_live
@@ -121,7 +121,7 @@ def start_run(
     config, base, directory, game  as `Start`; of a run that is there, limits and evaluations change
     ignored  keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
 
-    Raises as `rehearse`, `find_abstraction` and `rundir.create_run`, and `ValueError` where `directory` holds another
+    Raises as `rehearse`, `find_abstractions` and `rundir.create_run`, and `ValueError` where `directory` holds another
     run.
     """
     start = Start(config, base, directory, terms, game)
@@ -134,7 +134,7 @@ def _created(start: Start) -> tuple[Run, Game]:
     """A new run: rehearsed, on an abstraction that is there, with room for its tables."""
     lack = rehearse(start)
     if start.made is None:
-        find_abstraction(start.config, start.base, start.terms.reporter)
+        find_abstractions(start.config, start.base, start.terms.reporter)
     config, game = start.completed, start.game
     layout = planned_layout(config, game)
     if game is not start.foreseen:  # what was built takes room, and sizes may have become known
@@ -186,23 +186,23 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     return run, game
 
 
-def find_abstraction(config: Config, base: Path, reporter: Reporter) -> None:
-    """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte.
+def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
+    """Build the abstractions that the config's recipes describe, or see that those it names are sound in every byte.
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
     """
-    wanted = config.abstraction
-    if wanted is None:
-        return
-    path = base / wanted.path
-    if wanted.recipe is not None:
-        from mccfr.evaluation.value_features import builder
+    for wanted in (config.abstraction, opponents_buckets(config, base)):
+        if wanted is None:
+            continue
+        path = base / wanted.path
+        if wanted.recipe is not None:
+            from mccfr.evaluation.value_features import builder
 
-        with naming_stages(reporter) as progress:
-            builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()
-    elif is_abstraction(path):
-        for problem in verify_abstraction(path):
-            raise ValueError(f"{path}: {problem}: build the abstraction again")
+            with naming_stages(reporter) as progress:
+                builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()
+        elif is_abstraction(path):
+            for problem in verify_abstraction(path):
+                raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
 def _room_lacking(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:

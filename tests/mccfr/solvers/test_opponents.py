@@ -24,7 +24,10 @@ from mccfr.cards.listed import ListedCards
 from mccfr.config.file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.runs.directory.run import open_run
+from mccfr.runs.reporter import Silent
 from mccfr.runs.session.plan import make_plan
+from mccfr.runs.session.start import find_abstractions
+from mccfr.solvers.configured import configured_game
 from mccfr.solvers.opponents import OPPONENT
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.external.algorithm import GROUP
@@ -152,10 +155,22 @@ def without_opponents(given):
     return {**given, "solver": {"period_nodes": 20_000}}
 
 
+def test_a_recipe_that_opponents_name_is_built(tmp_path):
+    """And the run is the one of the directory."""
+    given = document(tmp_path, opponent_abstraction="finer.toml")
+    small_recipe(tmp_path / "finer.toml", ranks=3)
+    config = config_from(given, "test")
+    refused("is not built yet: build it with mccfr abstraction build", configured_game, config, tmp_path)
+    find_abstractions(config, tmp_path, Silent())
+    one, other = (new_run(tmp_path / n, each) for n, each in (("one", given), ("two", document(tmp_path))))
+    assert one.identity == other.identity
+    assert configured_game(open_run(one.directory).config, tmp_path).opponent_cards.buckets[-1].max() == 3
+
+
 def test_what_cannot_be_is_refused(tmp_path):
     given = document(tmp_path)
     for key, words in (
-        ("own", "is the abstraction of the players: name a finer one"),
+        ("own", "is that of the players: name a finer abstraction"),
         ("nowhere", "is no abstraction: name"),
     ):
         refused(words, new_run, tmp_path / "run", document(tmp_path, opponent_abstraction=key))
