@@ -135,6 +135,8 @@ class Solver:
         self._id = secrets.token_hex(16)
         if (problem := algorithm_of(config).problem()) is not None:
             raise ValueError(problem)
+        if isinstance(start := getattr(config.solver, "warm_start", None), str):
+            raise ValueError(f"solver.warm_start = {start!r}: only runs go on from another: give nodes, or mccfr.solve")
         self._config = algorithm_of(config).completed(self.game)
         self._algorithm = algorithm_of(self._config)
         layout = self._algorithm.layout(self.game)

@@ -17,20 +17,18 @@ Table = Mapping[str, Any]
 
 
 class Gone(NamedTuple):
-    """A key that went, or a kind of values of one that stays.
+    """A key that went.
 
     default  that it had
     now      what became of it, as a clause after its value
     holds    whether a table with it says what is the rule now; None: where the key has its default
     kind     the struct of a table where it says something else; None: that of today, with the key
-    stays    the key is there still, and what holds now is not passed over
     """
 
     default: Any
     now: str
     holds: Callable[[Table], bool] | None = None
     kind: Any = None
-    stays: bool = False
 
 
 def former_value(table: msgspec.Struct, key: str, default: Any) -> Any:
@@ -94,12 +92,6 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
             lambda solver: "trunk" in solver,
             FullWidthConfig,
         ),
-        "warm_start": Gone(
-            None,
-            "in whose place there are nodes of external sampling",
-            lambda solver: not isinstance(solver["warm_start"], str),
-            stays=True,
-        ),
     },
     ("solver", "deep-cfr"): {
         "fallback": _fixed("argmax"),
@@ -142,7 +134,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
 def says_nothing(name: str, chosen: str | None, table: Table) -> list[str]:
     """The keys of a table that it has no longer and that say what is the rule now."""
     gone = GONE_KEYS.get((name, chosen), {})
-    return [key for key in gone if key in table and not gone[key].stays and _holds(gone[key], key, table)]
+    return [key for key in gone if key in table and _holds(gone[key], key, table)]
 
 
 def _holds(gone: Gone, key: str, table: Table) -> bool:

@@ -32,6 +32,7 @@ _PATHS = (
     "export.out",
     "tables.live_dir",
     "solver.trunk",
+    "solver.warm_start",
     "solver.opponent_abstraction",
 )
 _SHOWN = 60

@@ -145,7 +145,7 @@ class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
     """
 
     trunk: str = "own"  # the players' own buckets, those of an abstraction's directory or recipe, or "lossless"
-    warm_start: int | None = None  # nodes of external sampling to begin with; None: zeros
+    warm_start: int | str | None = None  # nodes of external sampling, or a run's directory; None: from zeros
 
     @property
     def opponents(self) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""CFR-BR on sampled boards that begins with what external sampling has found, instead of with nothing.
+"""CFR-BR on sampled boards that begins with what external sampling has found, or a run on other buckets.
 
 Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI), begin full-width CFR as
 if T iterations had led to a given strategy: the average weighs T, and regrets take the potential that T iterations may
@@ -17,9 +17,11 @@ on each of T boards, and n of them in a row:
 Regret matching begins with σ at every row whose stake is not 0; rows that were never reached begin with zeros.  Since R
 is not negative, the regret that a row's updates add up to is at most that of Blackwell's potential begun at Σ R²
 instead of 0: so a bad strategy costs what is in R, once, and the limit is the same.
+
+From a run on other buckets all tables are shared out as they are (`share_out`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,12 +64,12 @@ class Shares(NamedTuple):
 def begin_sampled(
     config: Config, game: Game, tables: TableSet, filled: Callable[[float], None] = lambda _: None
 ) -> None:
-    """Put what `solver.warm_start` nodes of external sampling find into fresh tables, in place; nothing without it.
+    """Put what `solver.warm_start` nodes of external sampling find into fresh tables, in place; nothing without nodes.
 
     filled  told what share of the sampling is done; what it raises ends it
     """
     solver = config.solver
-    if isinstance(solver, CfrBrConfig) and solver.warm_start is not None:
+    if isinstance(solver, CfrBrConfig) and isinstance(solver.warm_start, int):
         strategy = _sampled(game, solver.warm_start, solver.seed, filled)
         begin_warm(game, trunk_game(solver, game), tables, strategy, WARM_BOARDS)
 
@@ -130,6 +132,20 @@ def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards
             row = cells.astype(np.float64)
             total = row.sum(axis=1)
             cells[:] = row * (size / np.where(total > 0, total, 1))[:, None]
+
+
+def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, TableSet]) -> None:
+    """Fill fresh tables of some kinds, in place, from those of the same game on other buckets.
+
+    Of what each of these holds, a bucket gets the share of the hands there that lie in it: so it plays, to begin with,
+    as they do, and tables of the same buckets are copied.
+    """
+    for block, shares in enumerate(bucket_shares(to[0].cards, of[0].cards)):
+        for kind in kinds:
+            cells, known = to[1].rows(kind, block), of[1].rows(kind, block)
+            if cells is not None and known is not None:
+                slots = int(to[0].tree.row_slots[block])
+                _share_out(shares, np.asarray(known[:, :slots], np.float64), cells)
 
 
 def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:

@@ -92,7 +92,7 @@ def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _leave_start_out(solver: dict[str, Any]) -> None:
-    """Of former runs, which began with a policy that they have no use for any more."""
+    """Where a run has begun with another, or with a policy: it has no use for it any more, wherever that lies now."""
     if isinstance(solver.get("warm_start"), str):
         del solver["warm_start"]
 

@@ -270,6 +270,8 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
     if config.solver.opponents is not None and (opponents := opponents_buckets(config, base)) is not None:
         document["solver"][config.solver.opponents[0]] = opponents.path
+    if isinstance(start := document["solver"].get("warm_start"), str):
+        document["solver"]["warm_start"] = str((base / start).resolve())
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {

@@ -25,6 +25,7 @@ from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
 from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved
+from mccfr.runs.session.growing import begin_grown
 from mccfr.runs.session.journals import Journals, disk_problem
 from mccfr.runs.session.overflow import overflow_warning
 from mccfr.runs.session.pool import Pool
@@ -154,12 +155,14 @@ class Session:
             if getattr(run.config.solver, "warm_start", None) is not None:
                 self._reporter.phase("filling the tables")
             begin_sampled(run.config, pool.game, tables, self._filled)
+            state = begin_grown(run, pool.game, tables)
         else:
             for name, table in tables.items():
                 restored.read_into(name, table)
             state = restored.state
             if (problem := state_problem(state)) is not None:
                 raise ValueError(f"{restored.path}: {problem}")
+        if state is not None:
             self._meter.trained_before = float(state["training_seconds"])
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = state.get("iterations_weight")

@@ -21,6 +21,7 @@ from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
+from mccfr.runs.session.growing import check_grown_from
 from mccfr.runs.session.plan import planned_layout, room_problem
 from mccfr.runs.session.pools import training_problem
 from mccfr.solvers.configured import configured_game, opponents_buckets, stratified, with_opponents
@@ -102,6 +103,7 @@ def rehearse(start: Start) -> str | None:
     config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
     check_evaluation(config.evaluation, game)
     if is_new:
+        check_grown_from(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
     layout = planned_layout(config, game) if start.knows_sizes else None
     return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)

@@ -3,19 +3,27 @@
 Shows:
 
 * CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_are_sampled_first)
+* It goes on from a run on other buckets: to the same bits where they are the same, with the same play where they are
+  finer (test_a_run_goes_on_from_another, test_finer_buckets_begin_with_the_play_of_the_coarse)
 """
 
 import os
 import signal
 
+import numpy as np
+import pytest
 from refusals import refused
 from same import assert_same_arrays
-from sessions import NO_EVALUATION, Listener, content, go, make
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run
+from small_games import small_recipe
 
 import mccfr
+from abstraction.build import Builder
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.session.failures import AbandonedError
+from mccfr.runs.session.growing import begin_grown, check_grown_from
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
+from mccfr.tables.layout import private_tables
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 
@@ -48,3 +56,66 @@ def test_a_signal_ends_the_sampling_at_once(tmp_path):
     refused("stopped by signal 15 before anything was trained", go, run, reporter, iterations=5, error=AbandonedError)
     told = [text for text in reporter.told if text.startswith("filling the tables, ")]
     assert told[0].endswith(" 0%") and 50 <= int(told[-1].split()[-1][:-1]) <= 70  # in batches of 200,000 nodes
+
+
+def grown(folder, buckets, start, name, **solver):
+    """A run on so many buckets of Leduc after the board (0: none) that goes on from another."""
+    table = {}
+    if buckets:
+        recipe = small_recipe(folder / f"{buckets}.toml", ranks=3, buckets=buckets)
+        Builder(recipe, folder / f"b{buckets}").build()
+        table = {"abstraction": {"path": f"b{buckets}"}}
+    solver = {
+        "algorithm": "cfr-br",
+        "seed": 3,
+        "period_nodes": 50,
+        **({"warm_start": start} if start else {}),
+        **solver,
+    }
+    run = {"workers": 0, "iterations": 10**6}
+    document = {"game": LEDUC, **table, "solver": solver, "run": run, "evaluation": NO_EVALUATION}
+    return new_run(folder / name, document)
+
+
+@pytest.mark.parametrize("trunk", ["own", "lossless"])
+def test_a_run_goes_on_from_another(tmp_path, trunk):
+    one = grown(tmp_path, 2, None, "one", trunk=trunk)
+    go(one, iterations=40)
+    other = grown(tmp_path, 2, "one", "other", trunk=trunk)
+    for run in (one, other):
+        go(run, iterations=60)
+    assert_same(one, other)
+
+
+def test_finer_buckets_begin_with_the_play_of_the_coarse(tmp_path):
+    """Whatever their periods are; nothing of regrets and sums is lost."""
+    coarse = grown(tmp_path, 2, None, "coarse")
+    go(coarse, iterations=40)
+    fine = grown(tmp_path, 3, "coarse", "fine", period_nodes=100)
+    tables = private_tables(fine.layout(fine.build_game()))
+    state = begin_grown(fine, fine.build_game(), tables)
+    assert state["iterations"] == 40 and state["workers"][0]["rng"][0] == state["nodes_touched"] // 100
+    known, _ = content(coarse)
+    games = [run.build_game() for run in (coarse, fine)]
+    held = [list(game.cards.held()) for game in games]
+    for name, table in tables.items():
+        street, player = int(name.split("/")[1][-1]), int(name[-1])
+        block = 2 * street + player
+        assert np.allclose(table.sum(axis=1), known[name].sum(axis=1), rtol=1e-5)
+        own, theirs = held[1][block][0], held[0][block][0]
+        for bucket in np.unique(own):
+            (of,) = np.unique(theirs[own == bucket])  # three percentiles lie in two
+            share = (own[theirs == of] == bucket).mean()
+            assert np.allclose(table[:, bucket], share * known[name][:, of], rtol=1e-5)
+
+
+def test_what_no_run_can_go_on_from_is_refused(tmp_path):
+    grown(tmp_path, 2, None, "untrained")
+    for start, words in (("nowhere", "is no run: solve it first"), ("untrained", "has no sound checkpoint yet")):
+        run = grown(tmp_path, 2, start, f"from-{start}")
+        refused(words, go, run, iterations=5)
+        refused(words, check_grown_from, run.config, run.directory)
+    refused("only runs go on from another", mccfr.solver, mccfr.game(**LEDUC), algorithm="cfr-br", warm_start="run")
+    kuhn = make(tmp_path / "kuhn", {}, {"name": "kuhn"}, evaluation=NO_EVALUATION)
+    go(kuhn, iterations=5)
+    refused("is a run of another [game], or not by 'cfr-br'", go, grown(tmp_path, 2, "kuhn", "from-kuhn"), iterations=5)

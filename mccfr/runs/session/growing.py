@@ -1,0 +1,74 @@
+"""A run that goes on where another stands, on other buckets: `solver.warm_start` names the other's directory.
+
+Few buckets learn from every board and many from few, so that many are begun with what few have learnt: less exploitable
+after as many boards (docs/measured/evaluation.md).  Boards and nodes are counted on, for all weights go by them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.solvers import CfrBrConfig
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import CHECKPOINTS, Run, is_run, open_run
+from mccfr.solvers.public.cfr_br import trunk_game
+from mccfr.solvers.public.public_chance.responding import TRUNK
+from mccfr.solvers.warm_start import share_out
+from mccfr.tables.layout import TableSet, private_tables
+from storage.checkpoint import Checkpoint, newest_valid
+
+
+def grown_from(config: Config, base: Path) -> Path | None:
+    """The directory of the run that one of `config` goes on from; None where it begins by itself."""
+    start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
+    return (base / start).resolve() if isinstance(start, str) else None
+
+
+def check_grown_from(config: Config, base: Path) -> None:
+    """Raise `ValueError` where `solver.warm_start` names what no run of this game can go on from."""
+    if (directory := grown_from(config, base)) is not None:
+        _opened(directory, config)
+
+
+def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
+    """Fill fresh tables from the run that `solver.warm_start` names, and return the state that it stands at.
+
+    None where it names none.  Raises as `check_grown_from`.
+    """
+    directory = grown_from(run.config, run.directory)
+    if directory is None:
+        return None
+    source, checkpoint = _opened(directory, run.config)
+    theirs = source.build_game()
+    found = private_tables(source.layout(theirs))
+    for name, table in found.items():
+        checkpoint.read_into(name, table)
+    share_out(("regret", "strategy_sum"), (game, tables), (theirs, found))
+    share_out((TRUNK,), (_trunk(run, game), tables), (_trunk(source, theirs), found))
+    ends = run.algorithm.schedule.ends(checkpoint.state["nodes_touched"])  # whose periods may be longer
+    workers = [
+        {**state, "rng": [min(words[0], ends), *words[1:]] if (words := state["rng"]) else []}  # as in `known_state`
+        for state in checkpoint.state["workers"]
+    ]
+    return {**checkpoint.state, "workers": workers}
+
+
+def _trunk(run: Run, game: Game) -> Game:
+    """The game as opponents remember it."""
+    assert isinstance(run.config.solver, CfrBrConfig)
+    return trunk_game(run.config.solver, game) or game
+
+
+def _opened(directory: Path, config: Config) -> tuple[Run, Checkpoint]:
+    """The run in a directory and its newest sound checkpoint."""
+    said = f"solver.warm_start = {str(directory)!r}"
+    if not is_run(directory):
+        raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")
+    source = open_run(directory)
+    if not isinstance(source.config.solver, CfrBrConfig) or source.config.game != config.game:
+        raise ValueError(f"{said} is a run of another [game], or not by 'cfr-br': name one of the same bets")
+    checkpoint, _ = newest_valid(source.path(CHECKPOINTS), source.identity)
+    if checkpoint is None:
+        raise ValueError(f"{said} has no sound checkpoint yet: let it train first")
+    return source, checkpoint
