@@ -38,9 +38,7 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
 
     buckets  hashes of the streets of its abstraction, where they are known already
     """
-    document = _finite(changed_keys(config))
-    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
-    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    document, game = _finite(changed_keys(config)), game_document(config, base)
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
@@ -60,6 +58,14 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
     if config.abstraction is not None:
         identity["abstraction"] = buckets or Abstraction(base / config.abstraction.path).content_hashes()
     return identity
+
+
+def game_document(config: Config, base: Path) -> dict[str, Any]:
+    """What makes two games the same: what differs from its default, and the content of files."""
+    given = _finite(changed_keys(config))["game"]
+    game = {key: value for key, value in given.items() if key not in config.game.file_keys}
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    return game
 
 
 def bucket_hashes(path: Path, noted: Any) -> dict[str, str]:

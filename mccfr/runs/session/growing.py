@@ -11,6 +11,7 @@ from typing import Any
 from mccfr.config.solvers import CfrBrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.runs.directory.identity import game_document
 from mccfr.runs.directory.run import CHECKPOINTS, Run, is_run, open_run
 from mccfr.solvers.public.cfr_br import trunk_game
 from mccfr.solvers.public.public_chance.responding import TRUNK
@@ -28,7 +29,7 @@ def grown_from(config: Config, base: Path) -> Path | None:
 def check_grown_from(config: Config, base: Path) -> None:
     """Raise `ValueError` where `solver.warm_start` names what no run of this game can go on from."""
     if (directory := grown_from(config, base)) is not None:
-        _opened(directory, config)
+        _opened(directory, config, base)
 
 
 def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
@@ -39,7 +40,7 @@ def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | N
     directory = grown_from(run.config, run.directory)
     if directory is None:
         return None
-    source, checkpoint = _opened(directory, run.config)
+    source, checkpoint = _opened(directory, run.config, run.directory)
     theirs = source.build_game()
     found = private_tables(source.layout(theirs))
     for name, table in found.items():
@@ -60,13 +61,14 @@ def _trunk(run: Run, game: Game) -> Game:
     return trunk_game(run.config.solver, game) or game
 
 
-def _opened(directory: Path, config: Config) -> tuple[Run, Checkpoint]:
-    """The run in a directory and its newest sound checkpoint."""
+def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoint]:
+    """The run in a directory and its newest sound checkpoint; `config` and `base` of the run that goes on from it."""
     said = f"solver.warm_start = {str(directory)!r}"
     if not is_run(directory):
         raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")
     source = open_run(directory)
-    if not isinstance(source.config.solver, CfrBrConfig) or source.config.game != config.game:
+    game = source.manifest["identity_document"]["game"]
+    if not isinstance(source.config.solver, CfrBrConfig) or game != game_document(config, base):
         raise ValueError(f"{said} is a run of another [game], or not by 'cfr-br': name one of the same bets")
     checkpoint, _ = newest_valid(source.path(CHECKPOINTS), source.identity)
     if checkpoint is None:
