@@ -26,6 +26,10 @@ from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
 from mccfr.tables.layout import private_tables
 
 LEDUC = {"name": "leduc", "merge_suits": True}
+POKER = {
+    **{"name": "poker", "ranks": 3, "suits": 2, "hole_cards": 1, "board_cards": [0, 1], "merge_suits": True},
+    **{"stack": 9, "blinds": [2, 1], "first_player": [2, 1], "menu": {"first": ["1p"], "later": []}},
+}
 
 
 def test_nodes_are_sampled_first(tmp_path):
@@ -59,12 +63,9 @@ def test_a_signal_ends_the_sampling_at_once(tmp_path):
 
 
 def grown(folder, buckets, start, name, **solver):
-    """A run on so many buckets of Leduc after the board (0: none) that goes on from another."""
-    table = {}
-    if buckets:
-        recipe = small_recipe(folder / f"{buckets}.toml", ranks=3, buckets=buckets)
-        Builder(recipe, folder / f"b{buckets}").build()
-        table = {"abstraction": {"path": f"b{buckets}"}}
+    """A run on so many buckets of a small poker after the board that goes on from another."""
+    recipe = small_recipe(folder / f"{buckets}.toml", ranks=3, buckets=buckets)
+    Builder(recipe, folder / f"b{buckets}").build()
     solver = {
         "algorithm": "cfr-br",
         "seed": 3,
@@ -73,7 +74,8 @@ def grown(folder, buckets, start, name, **solver):
         **solver,
     }
     run = {"workers": 0, "iterations": 10**6}
-    document = {"game": LEDUC, **table, "solver": solver, "run": run, "evaluation": NO_EVALUATION}
+    cards = {"abstraction": {"path": f"b{buckets}"}}
+    document = {"game": POKER, **cards, "solver": solver, "run": run, "evaluation": NO_EVALUATION}
     return new_run(folder / name, document)
 
 
