@@ -3,8 +3,8 @@
 Shows:
 
 * CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_are_sampled_first)
-* It goes on from a run on other buckets: to the same bits where they are the same, with the same play where they are
-  finer (test_a_run_goes_on_from_another, test_finer_buckets_begin_with_the_play_of_the_coarse)
+* It goes on from a run on other buckets, playing as that did (test_a_run_goes_on_from_another,
+  test_finer_buckets_begin_with_the_play_of_the_coarse)
 """
 
 import os
