@@ -66,9 +66,7 @@ class SampledConfig(InPeriodsConfig, frozen=True):
 class AgainstOpponentsConfig(SampledConfig, frozen=True):
     """Of the algorithms in which each player may learn against an opponent who sees more than he."""
 
-    opponent_abstraction: str | None = (
-        None  # the opponents' directory or recipe; None: the players learn against each other
-    )
+    opponent_abstraction: str | None = None  # the opponents' directory or recipe; None: players against each other
 
     @property
     def opponents(self) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -104,10 +104,11 @@ def run_experiment(
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)
-    seen: list[AbstractionConfig | None] = [None]
+    seen: list[tuple[AbstractionConfig | None, AbstractionConfig | None]] = [(None, None)]
     for variant in experiment.variants:
-        if variant.config.abstraction not in seen:
-            seen.append(variant.config.abstraction)
+        wanted = variant.config.abstraction, opponents_buckets(variant.config, Path())
+        if wanted not in seen:
+            seen.append(wanted)
             find_abstractions(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
     with signals_noted(spared=inf, numbers=SIGNALS) as noted:  # while no run is there to note them
         return _conduct(experiment, out, reporter, noted, force)
