@@ -96,14 +96,16 @@ def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
 def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
     run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=3_000_000)
     made, held = counted_additions(run), held_in_sums(run)
-    assert -1e-7 < 1 - held / made < 0.02
+    assert -1e-7 < 1 - held / made < 0.05
     lost = run.read(TRENDS)[-1]["lost_updates"]
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
-    root = int(game.tree.arrays.block[0])
-    first, stop = int(game.tree.arrays.slot[0]), int(game.tree.arrays.slot[0] + game.tree.arrays.count[0])
+    arrays, found = game.tree.arrays, []
+    answers = int(arrays.first[0]) + np.arange(int(arrays.count[0]))
+    for node in (0, *answers.tolist()):
+        slots = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
+        found.append(tables[table_name("strategy_sum", int(arrays.block[node]))][:, slots].sum(dtype=np.float64))
     iterations = find_checkpoint(run, None).state["iterations"]
-    at_root = 1 - tables[table_name("strategy_sum", root)][:, first:stop].sum(dtype=np.float64) / iterations
-    assert lost["first_decisions"] == pytest.approx(at_root, abs=0.01)
+    assert lost["first_decisions"] == pytest.approx(1 - np.mean(found) / iterations, abs=1e-9)
     assert -1e-7 < lost["first_decisions"] < 0.05
 
 
