@@ -14,8 +14,8 @@ and a coarse one gives a little away.  All tables are discounted as in DCFR (Bro
 those of opponents are not, whole hold'em gives away a quarter more after as many boards.  Learners remember negative
 regrets (beta = 1), as what a bucket gains swings by whole pots from board to board and a bad action that is soon
 forgotten is soon tried again; opponents forget them (beta = 0), as they answer what the learner does now (whole hold'em
-after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md), sooner than rows of a
-finer trunk are met again: there half of it (beta = 0.5).
+after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md); on a finer trunk half
+of it (beta = 0.5), as was best there of what was tried.
 """
 
 from collections.abc import Mapping, Sequence
