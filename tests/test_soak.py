@@ -123,6 +123,15 @@ def test_what_must_not_be_is_noticed(what, disturbed, monkeypatch):
     assert words in said
 
 
+def test_who_was_not_seen_at_the_first_looks_is_seen(place, monkeypatch):
+    with subprocess.Popen(["sleep", "60"]) as process:
+        looks = iter([[], [], [process.pid]])
+        monkeypatch.setattr(soak_world, "_ENDS_SECONDS", 0.1)
+        monkeypatch.setattr(SoakPlace, "processes", lambda place: next(looks, [process.pid]))
+        assert soak_world.left_running(place) == [process.pid]
+    assert process.returncode == -9
+
+
 def test_other_bits_and_a_rise_are_noticed(place, disturbed, trained, tmp_path):
     go(make(tmp_path / "other", evaluation=NO_EVALUATION, solver={"seed": 6}), iterations=80)
     assert same_bits(disturbed.directory, trained) and not same_bits(tmp_path / "other", trained)

@@ -24,6 +24,7 @@ _MARK = "MCCFR_SOAK"
 _APART = "SOAK_APART"  # "1": this process has mounts of its own
 _LOOKS_SECONDS = 0.5
 _ENDS_SECONDS = 30.0  # within which workers of a killed process must be gone
+_EMPTY_LOOKS = 3  # one meets a process as it becomes another program, when it has no environment
 _CLOCK = '''"""The wall clock jumps by what a file says."""
 import os, time
 _time, _path = time.time, os.environ["MCCFR_SOAK_CLOCK"]
@@ -163,8 +164,9 @@ def run_command(place: SoakPlace, *arguments: object) -> tuple[int, str]:
 
 def left_running(place: SoakPlace) -> list[int]:
     """Ids of processes that have not ended in time although their command has; they are killed."""
-    end = time.monotonic() + _ENDS_SECONDS
-    while (left := list(place.processes())) and time.monotonic() < end:
+    end, empty = time.monotonic() + _ENDS_SECONDS, 0
+    while empty < _EMPTY_LOOKS and ((left := list(place.processes())) == [] or time.monotonic() < end):
+        empty = 0 if left else empty + 1
         time.sleep(0.05)
     for number in left:
         with suppress(ProcessLookupError):
