@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,12 @@ def workers_of(coordinator):
 
     Stopped between fork and exec it would hold up the coordinator, which waits there for the exec.
     """
-    children = Path(f"/proc/{coordinator}/task/{coordinator}/children").read_text().split()
-    return [
-        int(child) for child in children if b"mccfr.runs.session.worker" in Path(f"/proc/{child}/cmdline").read_bytes()
-    ]
+    workers = []
+    for child in Path(f"/proc/{coordinator}/task/{coordinator}/children").read_text().split():
+        with suppress(OSError):  # it may end before it is looked at
+            if b"mccfr.runs.session.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
+                workers.append(int(child))
+    return workers
 
 
 def training(run, workers=2, coordinator=None):
