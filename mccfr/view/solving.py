@@ -1,8 +1,8 @@
 """Solving a spot again while a page waits: from the flop on, on real hands and with the bets really made.
 
-`mccfr.play.resolving` says what is solved, and that a flop is an estimate; nothing is kept of it but what every hand
-plays at the spot, and wins.  Solving is done in stages of more and more iterations, each from the beginning, so that
-there is something to look at soon.
+`mccfr.play.resolving` says what is solved; nothing is kept of it but what every hand plays at the spot, and wins.
+Solving is done in stages of more and more iterations, each from the beginning, so that there is something to look at
+soon.
 """
 
 import threading
@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isnan
 from typing import Any
 
 from mccfr.games.betting import BettingState
 from mccfr.play.resolving import METHODS, Effort, Resolver
-from mccfr.play.resolving.table import LIMITED, settings_of
+from mccfr.play.resolving.table import settings_of
 from mccfr.play.seat import Seat
 from mccfr.view.spots import SpotDecision, Spots
 from mccfr.view.values import json_rows
@@ -23,7 +24,7 @@ MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
 """Strategies whose spots are solved at a time."""
 _STREETS = {3: "flop", 4: "turn", 5: "river"}  # by cards on the board
-_METHODS = {"flop": ("unsafe", LIMITED), "turn": METHODS, "river": METHODS}
+_METHODS = {"flop": ("resolving", "unsafe"), "turn": METHODS, "river": METHODS}
 _ITERATIONS = {"flop": 100, "turn": 200, "river": 200}
 _FIRST = 10
 _FACTOR = 4
@@ -37,7 +38,8 @@ class BusyError(RuntimeError):
 class _Job:
     """A spot that is being solved.
 
-    result   what `Spots.strategy` tells of the last stage, and its `gap_chips` and `iterations`; None: none has ended
+    result   what `Spots.strategy` tells of the last stage, and its `gap_chips`, `excess_chips` and `iterations`; None:
+             none has ended
     problem  what went wrong, in a sentence
     """
 
@@ -80,7 +82,7 @@ class Solving:
     def start(self, line: str, board: str, method: str | None = None, iterations: int | None = None) -> dict[str, Any]:
         """Begin; answers as `state`.
 
-        method      of `METHODS`, the first by default; of a flop "unsafe", to the end of the hand, or "depth-limited"
+        method      of `METHODS`, the first by default; of a flop "resolving" or "unsafe"
         iterations  100 of a flop and 200 of a turn or a river by default
 
         Raises `ValueError` for a line or board as `Spots.spot` does, before the flop, another game than whole no-limit
@@ -125,9 +127,10 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
 
-        Of the result: what every hand plays, as a spot tells it, `iterations` done, `gap_chips`, `values` [h][A], what
-        its actions win from here on if both go on by the solution, as of `ShownValues`: both null until they are known,
-        which of a flop is at the end; the gap of a flop that is solved alone is never.
+        Of the result: what every hand plays, as a spot tells it, `iterations` done, `gap_chips`, of a flop in its place
+        `excess_chips`, what may be won there more than from the strategy as it is, `values` [h][A], what its actions
+        win from here on if both go on by the solution, as of `ShownValues`: all null until they are known, which of a
+        flop is at the end.
         Raises `ValueError` where nothing was begun.
         """
         if self._job is None:
@@ -167,10 +170,14 @@ class Solving:
         if job.stopped:
             return  # within the stage, which tells of fewer iterations
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
-        job.result = told = told | {"gap_chips": None, "values": None, "iterations": iterations}
+        empty: dict[str, Any] = {"gap_chips": None, "excess_chips": None, "values": None}
+        job.result = told = told | empty | {"iterations": iterations}
         if street == "flop" and iterations < job.iterations:
             return
         each = found.values() if at.reach[1 - at.state.player].any() else None
         values = None if each is None else json_rows(each[:, at.live].T + at.state.put_in[at.state.player])
-        gap = None if settings.limited else round(found.gap_chips, 4)
-        job.result = told | {"gap_chips": gap, "values": values}
+        if street != "flop":
+            bound = {"gap_chips": round(found.gap_chips, 4)}
+        else:
+            bound = {} if isnan(found.excess_chips) else {"excess_chips": round(found.excess_chips, 4)}
+        job.result = told | bound | {"values": values}

@@ -1,6 +1,5 @@
 """Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
 
-from mccfr.play.resolving.depth_limited import CONTINUATIONS, DepthLimitedSpot
 from mccfr.play.resolving.seat import ResolvedRange, ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import Spot
@@ -8,10 +7,8 @@ from mccfr.play.resolving.table import STREETS, PublicState, Resolver, Settings
 from mccfr.play.resolving.whole import Whole, resolve_street, resolve_streets
 
 __all__ = [
-    "CONTINUATIONS",
     "METHODS",
     "STREETS",
-    "DepthLimitedSpot",
     "Effort",
     "PublicState",
     "Resolved",

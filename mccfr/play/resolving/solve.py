@@ -5,11 +5,11 @@ iteration the opponent goes first: his hands' values in the subgame teach the ga
 mistake, is the range that our traversal meets.  Regrets of an infoset do not depend on its own player's range, so
 nothing else changes.
 
-A spot whose hands keep shared buckets on later streets (`Spot.merged`) is solved by public chance sampling instead, on
-BOARDS full boards an iteration: 2,352 turns and rivers follow a flop.  Tables are neither floored nor discounted there,
-and all iterations count alike: floors add up noise, and left six times the gap in a game of three streets.  Nobody
-enters by mistake there, since what that costs would be averaged in for good.  Maxmargin did not converge so, and is
-refused.
+A spot whose hands keep shared buckets on later streets (`Spot.merged`) is solved by CFR-BR on BOARDS sampled boards an
+iteration instead, as 2,352 turns and rivers follow a flop: on the last street the opponent responds best with every
+hand (`RespondedSampling`).  So our play is learnt against what real hands could take from it, and not from buckets that
+are as blind as ours; what they can take from the whole of it is found on all boards (`Resolved.excess_chips`).
+Maxmargin was not tried so, and is refused.
 
 Chips are those of the whole hand throughout.  Counterfactual values are linear in our range, which is scaled to a sum
 of 1 inside, so that neither float32 nor what counts as a gain depends on how rarely we get here.
@@ -18,17 +18,18 @@ of 1 inside, so that neither float32 nor what counts as a gain depends on how ra
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import nan
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.deals import NO_BUCKET
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
 from mccfr.play.resolving.spot import Spot, Tables
-from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
-from mccfr.solvers.public.public_chance.sampling import PublicChanceOptions, PublicChanceSampling
+from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
 from mccfr.tables.layout import table_name
@@ -39,6 +40,10 @@ METHODS = ("resolving", "maxmargin", "unsafe")
 """Gadgets by the names that commands take, the default first."""
 BOARDS = 8
 """Full boards of one iteration where boards are sampled."""
+BEGUN = 1.0
+"""Pots that our regrets begin with there, shared out as we play by the strategy in force: so the policy's play is where
+we start from, and what it does well is not lost to few boards (docs/measured/resolving.md)."""
+_SAMPLED = PRESETS["dcfr"]  # of gadgets there
 _CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
 _FIRST_CHECK = 16
 
@@ -83,6 +88,15 @@ class Resolved:
         mine = side.spot.best_response(side.player, other, self.tables).value
         return self._gadget.best(self._best) + float(side.ours @ mine) - beside
 
+    @property
+    def excess_chips(self) -> float:
+        """What the opponent's hands together win beyond their alternatives, chips a hand that gets there, if each comes
+        as dealt and takes what is more: so much more than before he may win at most.  NaN without alternatives."""
+        side = self._side
+        if side.alternatives is None:
+            return nan
+        return float(side.any_hand @ np.maximum(self._best - side.alternatives, 0))
+
     @cached_property
     def _best(self) -> Floats:
         side = self._side
@@ -91,12 +105,15 @@ class Resolved:
 
 @dataclass(frozen=True)
 class _Side:
-    """The player that a spot is solved for, with `ours` [H], his range over its sum `scale`."""
+    """The player that a spot is solved for, with `ours` [H], his range over its sum `scale`; of his opponent
+    `any_hand` [H], weights of the deal of which one hand gets there, and alternatives at `ours`."""
 
     spot: Spot
     player: int
     ours: Floats
     scale: float
+    any_hand: Floats
+    alternatives: Floats | None
 
 
 def resolve(
@@ -112,12 +129,14 @@ def resolve(
     workers: int = 1,
     seed: int = 0,
     alike: Sequence[npt.NDArray[np.integer]] | None = None,
+    begun: Tables | None = None,
 ) -> Resolved:
     """Solve a spot for one player.
 
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force; of the safe methods'
                   results neither bound nor gap relies on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
+    begun         where boards are sampled, a strategy in the spot that ours begins with, as `Resolved.tables`
     workers       threads that share the boards of the next street; what is found does not depend on them
     seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
                   not asked then
@@ -130,7 +149,7 @@ def resolve(
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is not allowed: it must be one of {', '.join(METHODS)}")
     if spot.merged and method == "maxmargin":
-        raise ValueError("method = 'maxmargin' does not converge on sampled boards: use 'resolving' or 'unsafe'")
+        raise ValueError("method = 'maxmargin' is not for sampled boards: use 'resolving' or 'unsafe'")
     if alternatives is None and method != "unsafe":
         raise ValueError(f"method = {method!r} needs the opponent's alternatives; only 'unsafe' does without")
     scale = float(ranges[player].sum())
@@ -141,16 +160,16 @@ def resolve(
     other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else dealt
     believed, any_hand = other / (other @ opponent_weight), dealt / (dealt @ opponent_weight)
     mistaken = (believed + any_hand) / 2
+    side = _Side(spot, player, ours, scale, any_hand, None if alternatives is None else alternatives / scale)
     gadget: Gadget
-    if alternatives is None or method == "unsafe":
+    if side.alternatives is None or method == "unsafe":
         gadget = Unsafe(believed)
     elif method == "resolving":
-        gadget = Resolving(any_hand, alternatives / scale, mistaken)
+        gadget = Resolving(any_hand, side.alternatives, mistaken)
     else:
-        gadget = Maxmargin(dealt, alternatives / scale, opponent_weight, mistaken)
-    side = _Side(spot, player, ours, scale)
+        gadget = Maxmargin(dealt, side.alternatives, opponent_weight, mistaken)
     if spot.merged:
-        return _Sampling(side, gadget, alike, seed).run(effort)
+        return _Responded(side, gadget, alike, seed, begun).run(effort)
     cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
     return _FullWidth(side, gadget, alike, cfr).run(effort)
 
@@ -164,13 +183,6 @@ class _Solver(ABC):
         self._side, self._gadget, self._alike = side, gadget, alike
         self._iteration = 0
 
-    def _fix(self) -> None:
-        """Strategies that are not solved for are as they were: what was learnt of them is forgotten."""
-        for block, table in self._side.spot.fixed.items():
-            for kind in ("regret", "predicted_regret"):
-                if (name := table_name(kind, block)) in self._tables:
-                    self._tables[name][:] = table  # regrets that are matched to the strategy itself
-
     @property
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
         """Tables by name, [slot, bucket]."""
@@ -183,7 +195,6 @@ class _Solver(ABC):
     def run(self, effort: Effort) -> Resolved:
         """Iterate."""
         began, following = time.perf_counter(), _FIRST_CHECK
-        self._fix()
         while self._iteration < effort.iterations:
             self._iterate()
             self._iteration += 1
@@ -202,11 +213,8 @@ class _Solver(ABC):
 
     def _found(self) -> Resolved:
         """What the iterations so far have come to."""
-        game, fixed, tables = self._side.spot.game, self._side.spot.fixed, []
+        game, tables = self._side.spot.game, []
         for block, slots in enumerate(game.tree.row_slots.tolist()):
-            if block in fixed:
-                tables.append(fixed[block])
-                continue
             sums = self._tables.get(table_name("strategy_sum", block))
             if sums is None:
                 sums = np.zeros((slots, int(game.buckets[block])))
@@ -230,50 +238,39 @@ class _FullWidth(_Solver):
         step = cfr.variant.step(cfr.iteration + 1)
         values = cfr.traverse(1 - player, self._at_root(gadget.range()))
         gadget.update(values.astype(np.float64), step)
-        self._fix()
         cfr.traverse(player, self._at_root(gadget.opponent_range(0.5 / (cfr.iteration + 1))))
-        self._fix()
         cfr.iteration += 1
 
 
-class _Sampling(_Solver):
-    """Some boards in every iteration."""
+class _Responded(_Solver):
+    """Some boards in every iteration, on which the opponent responds to our play."""
 
-    def __init__(self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None, seed: int) -> None:
+    def __init__(
+        self,
+        side: _Side,
+        gadget: Gadget,
+        alike: Sequence[npt.NDArray[np.integer]] | None,
+        seed: int,
+        begun: Tables | None,
+    ) -> None:
         super().__init__(side, gadget, alike)
-        self._cfr = PublicChanceSampling(side.spot.game, PublicChanceOptions(plus=False), seed=seed)
+        game = side.spot.game
+        schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # an iteration
+        self._cfr = RespondedSampling(game, seed=seed, options=replace(OPTIONS, schedule=schedule))
         self._factor = side.spot.board_factor
+        for block, table in enumerate(begun or ()):
+            if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
+                continue
+            buckets = game.cards.listed().bucket[block // 2][side.player]
+            held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # hands of a bucket, on a board
+            self._tables[name][:] = BEGUN * game.pot_chips * held * table
 
     def _iterate(self) -> None:
-        cfr, player, gadget = self._cfr, self._side.player, self._gadget
-        step = Step(REGRET_MATCHING, NOTHING, positive=1.0, negative=0.0, keep=1.0, weight=1.0)
-        at_root, values = self._at_root(gadget.range()), np.zeros(len(self._side.ours))
+        gadget, values = self._gadget, np.zeros(len(self._side.ours))
+        at_root = self._at_root(gadget.opponent_range(0.5 / (self._iteration + 1)))
         for _ in range(BOARDS):  # who comes in must not depend on the board that he then meets
-            values += cfr.traverse(1 - player, at_root)
-            self._fix()
-            cfr.traverse(player, at_root)
-            self._fix()
-            cfr.state.iterations += 1
-        gadget.update(values * (self._factor / BOARDS), step)
-
-
-def sampled_values(spot: Spot, player: int, other: Floats, tables: Tables, boards: int, seed: int = 0) -> Floats:
-    """[H] an estimate of what a player's hands win where both play a strategy; counterfactual, chips times weight.
-
-    other   [H] weights of the other player's hands at the root
-    tables  the strategy, as `Spot.tables`
-    boards  full ones that are drawn; exact where these are all that follow, each once
-    """
-    walked = PublicChanceSampling(spot.game, seed=seed)
-    for block, table in enumerate(tables):  # regrets that are matched to the strategy itself
-        if (name := table_name("regret", block)) in walked.tables:
-            walked.tables[name][:] = table
-    ranges = [other, other]
-    values = np.zeros(len(other))
-    for _ in range(boards):
-        values += walked.traverse(player, ranges, learn=False)
-        walked.state.iterations += 1
-    return values * (spot.board_factor / boards)
+            values += self._cfr.answered(self._side.player, at_root)
+        gadget.update(values * (self._factor / BOARDS), _SAMPLED.step(self._iteration + 1))
 
 
 def _together(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:

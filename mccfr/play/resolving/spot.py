@@ -8,7 +8,6 @@ Where too many boards follow - a flop - a spot may keep the game's buckets on th
 strategy is a table of them, whatever the board, while best responses still are those of real hands.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -23,6 +22,7 @@ from mccfr.cards.listed import ListedCards, lossless_buckets
 from mccfr.games.game import Game
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.merged_rows import in_dtype
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import Strategy
@@ -54,7 +54,6 @@ class Spot:
     known   the game's cards once the board lies: buckets on all streets, those before included
     game    the subgame, all hands that can be dealt in it; `reach` of its cards are the weights of the deal
     merged  whether hands share the game's buckets on later streets
-    fixed   by block, strategies there that are not solved for, as in `Tables`; of a spot that is solved to its end none
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
@@ -72,7 +71,6 @@ class Spot:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
-        self.fixed: Mapping[int, npt.NDArray[np.floating]] = {}
         self.known = game.cards.after(self.street, board)
         cards = _rest(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
@@ -147,17 +145,24 @@ class Spot:
         return self._root_values(FOLLOW, player, other, tables)
 
     def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
-        reach = self.weights.copy()
+        """Of a merged spot, which has thousands of boards, in float32: rounding is a millionth of the pot."""
+        dtype = np.float32 if self.merged else np.float64
+        reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
         reach[1 - player] = other
-        walk = Walk(self.public._replace(reach=reach), [table.astype(np.float64, copy=False) for table in tables])
+        tree, rows = self._tree, Tables(table.astype(dtype, copy=False) for table in tables)
+        walk = Walk(tree._replace(reach=reach), rows, follow=how == FOLLOW or not self.merged)
         walk.values(player)
-        value = walk.root.by_hand.value[0, how].copy()
-        first, stop = self.public.ranges.first[player, :2]
-        trees, hands = self.public.trees, self.public.ranges.hand[first:stop]
-        action = np.zeros((int(trees.actions[0]), len(value)))
-        place = int(walk.root.member_first[0]) + int(trees.child[0])
+        values, how = walk.root.by_hand.value[0], -1 if how == RESPOND else FOLLOW
+        first, stop = tree.ranges.first[player, :2]
+        hands = tree.ranges.hand[first:stop]
+        action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
+        place = int(walk.root.member_first[0]) + int(tree.trees.child[0])
         action[:, hands] = walk.root.value[how, place : place + len(action), : len(hands)]
-        return RootValues(value, action)
+        return RootValues(values[how].astype(np.float64), action)
+
+    @cached_property
+    def _tree(self) -> PublicTree:
+        return in_dtype(self.public, np.float32) if self.merged else self.public
 
 
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:

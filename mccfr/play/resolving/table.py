@@ -13,15 +13,11 @@ At first his alternatives are the values of his best response to the policy itse
 and the opponent's values are carried through the hand (continual re-solving: Moravčík et al. 2017), and the policy is
 asked once.
 
-A flop is an estimate: below it hands have the policy's buckets, boards are sampled, ranges are believed whatever the
-method, and alternatives after a bet that the endgame has not are values of the solution itself, on sampled boards.  The
-method is that of the streets behind it, whose alternatives are best responses to the flop's solution.
+Below a flop hands have the policy's buckets, and boards are sampled (`mccfr.play.resolving.solve`); his alternatives
+are best responses on all turns and rivers, as elsewhere.
 
 Everything follows from the policy, the betting and the board, public to both players; nothing is drawn and no clock is
 asked.  So what is played in a public state is the same whenever it is asked for, and can be kept.
-
-With `limited` settings a flop that begins is solved alone, and the opponent chooses among ways in which the policy
-would go on (`depth_limited`); after a bet that its game has not it is solved to the end as ever.
 """
 
 from collections import OrderedDict
@@ -39,9 +35,8 @@ from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import OVER
 from mccfr.games.translation import Translation
-from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
-from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
+from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
 from mccfr.play.run_outs import opponent_weight, per_weight
@@ -53,19 +48,17 @@ from mccfr.trees.compiled import DECISION
 Floats = npt.NDArray[np.float64]
 STREETS = ("river", "turn", "flop")
 """Where solving may begin, by the names that commands take."""
-LIMITED = "depth-limited"
-"""In a method's place: the flop alone is solved, what follows by the first of `METHODS`."""
 _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {
-    "flop": Effort(iterations=100),
+    "flop": Effort(iterations=50),
     "turn": Effort(iterations=40),
     "river": Effort(iterations=100),
 }
 """Of a spot of a street, gaps of some thousandths of the pot (docs/measured/resolving.md): some seconds of processor
 time on the flop, one on the turn, a twentieth of one on the river."""
-VALUE_BOARDS = 64
-"""Full boards that the opponent's values on the flop are estimated on."""
+COLD_FLOP = Effort(iterations=200)
+"""After a bet on the flop that no strategy in force says how to answer, to a like gap."""
 NESTED = "resolving"
 """After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
 hands and not with others, and who believes that he makes it with all of them pays off the best."""
@@ -81,9 +74,7 @@ class Settings:
     """How a hand is solved again.
 
     street     the first that is, one of `STREETS`
-    method     one of `METHODS`, from the turn on
-    limited    whether a flop is solved alone, the opponent choosing how he goes on (`depth_limited`), and not with the
-               policy's buckets to the end of the hand
+    method     one of `METHODS`; on the flop the first for "maxmargin"
     effort     for each spot; None: `EFFORT` of its street.  With `seconds` what is played is no function of the public
                state any more
     menu       bets of endgames on the river
@@ -96,7 +87,6 @@ class Settings:
     effort: Effort | None = None
     menu: Menu = MENU
     turn_menu: Menu = TURN_MENU
-    limited: bool = False
     workers: int = field(default=1, repr=False)
 
 
@@ -105,24 +95,22 @@ SETTINGS = Settings()
 
 
 def settings_of(text: str) -> Settings:
-    """Settings as commands take them, STREET[:METHOD[:ITERATIONS]]: "river", "turn:unsafe", "flop:depth-limited:200".
+    """Settings as commands take them, STREET[:METHOD[:ITERATIONS]]: "river", "turn:unsafe", "flop:resolving:200".
 
     Raises `ValueError` for a street, a method or a number that is none.
     """
     street, method, iterations, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
-    if more or street not in STREETS or (method and method not in (*METHODS, LIMITED)):
+    if more or street not in STREETS or (method and method not in METHODS):
         raise ValueError(
             f"resolve = {text!r} is not allowed: it must be {', '.join(STREETS[:-1])} or {STREETS[-1]}, and may go on "
-            f"with :METHOD, one of {', '.join(METHODS)} or, of a flop, {LIMITED}, and :ITERATIONS"
+            f"with :METHOD, one of {', '.join(METHODS)}, and :ITERATIONS"
         )
-    if (limited := method == LIMITED) and street != "flop":
-        raise ValueError(f"resolve = {text!r}: a {street} is solved to the end of the hand; only flop:{LIMITED} is not")
     if iterations and not (iterations.isdecimal() and int(iterations)):
         raise ValueError(
             f"resolve = {text!r}: {iterations!r} is no number of iterations; a whole one above 0 is needed"
         )
     effort = Effort(iterations=int(iterations)) if iterations else None
-    return Settings(street, METHODS[0] if limited else method or METHODS[0], effort, limited=limited)
+    return Settings(street, method or METHODS[0], effort)
 
 
 class Resolver:
@@ -171,17 +159,18 @@ class Resolver:
             return self._kept[key]
         watcher = Watcher(self.seat, position, line)
         ranges = watcher.ranges()
-        method = "unsafe" if self.on_flop(state) else self.settings.method
+        method = self.settings.method
         spot = self.spot(position, state, board, ranges, method)
         ranges = ranges * spot.weights
         found: PublicState
         if not ranges[position].any():  # whoever asks lets us do what we never do: as well as any other
             found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
         else:
-            if self.settings.limited:
-                spot = DepthLimitedSpot(spot, watcher.buckets_in(spot, state), position)
-            before = None if method == "unsafe" else watcher.policy_in(spot.game, state)
-            found = self.solved(position, spot, ranges, before, state, method)
+            alternatives, before = None, None
+            if method != "unsafe":
+                before = watcher.buckets_in(spot, state) if spot.merged else watcher.policy_in(spot.game, state)
+                alternatives = spot.best_response(1 - position, ranges[position], before).value
+            found = self.solved(position, spot, ranges, alternatives, state, method, before)
         self._kept[key] = found
         if len(self._kept) > _KEPT[self.settings.street]:
             self._kept.popitem(last=False)
@@ -211,31 +200,30 @@ class Resolver:
         position: int,
         spot: Spot,
         ranges: Floats,
-        before: Tables | Floats | None,
+        alternatives: Floats | None,
         state: BettingState,
         method: str,
+        before: Tables | None = None,
     ) -> "PublicState":
         """A spot once it is solved.
 
-        before  the strategy in force there, which alternatives are values of best responses to; or these values [H];
-                None where the method is not safe
+        alternatives  [H] what a best response to the strategy in force wins; None where the method is not safe
+        before        that strategy: what a flop's solution begins with, if it is known
         """
-        alternatives = before
-        if isinstance(before, list):
-            alternatives = spot.best_response(1 - position, ranges[position], before).value
-        assert not isinstance(alternatives, list)
         settings = self.settings
-        effort = settings.effort or EFFORT[STREETS[spot.game.tree.streets - 1]]
+        cold = spot.merged and before is None
+        effort = settings.effort or (COLD_FLOP if cold else EFFORT[STREETS[spot.game.tree.streets - 1]])
         found = resolve(
             spot,
             position,
             ranges,
             alternatives,
-            method,
+            METHODS[0] if spot.merged and method == "maxmargin" else method,
             effort,
             variant=VARIANT,
             dtype="float32",
             workers=settings.workers,
+            begun=before if spot.merged else None,
         )
         return PublicState(
             self,
@@ -273,6 +261,7 @@ class PublicState:
         self.position, self.ranges, self.state, self._found = position, ranges, state, found
         self._after: dict[Any, PublicState | int] = {}
         self._played: Floats | None = None
+        self._responses: RootValues | None = None
 
     @property
     def gap_chips(self) -> float:
@@ -280,8 +269,17 @@ class PublicState:
         return self._found.gap_chips if self._found else 0.0
 
     @property
+    def excess_chips(self) -> float:
+        """What the opponent may win more there than before the solution was in force, at most, chips a hand."""
+        return self._found.excess_chips if self._found else 0.0
+
+    @property
     def _game(self) -> Game:
         return self._spot.game
+
+    @property
+    def _tables(self) -> Tables:
+        return [table.T for table in self._strategy.probability]
 
     @property
     def actions(self) -> list[str]:
@@ -302,19 +300,23 @@ class PublicState:
 
     def values(self) -> Floats | None:
         """[A, 1326] chips of the whole hand that hands of the player to act win after each action, both going on by
-        the solution, exact on all boards; NaN outside of his range.  None inside a spot.  Of a flop that is solved
-        alone both go on as the opponent chooses there (`depth_limited`).
+        the solution, exact on all boards; NaN outside of his range.  None inside a spot.
         """
         if self._node or self.position != self.state.player:
             return None
-        other, tables = self.ranges[1 - self.position], Tables(table.T for table in self._strategy.probability)
-        action = self._spot.followed(self.position, other, tables).action
+        other = self.ranges[1 - self.position]
+        action = self._spot.followed(self.position, other, self._tables).action
         met = np.where(self.ranges[self.position] > 0, opponent_weight(self._spot.dealing, other), 0.0)
         return per_weight(action, met)
 
     def responses(self) -> RootValues:
-        """What the opponent's hands win from here by best responses to the solution in force, with its bets."""
-        spot, tables = self._spot, Tables(table.T for table in self._strategy.probability)
+        """What the opponent's hands win from here by best responses to the solution in force, with its bets; kept."""
+        if self._responses is None:
+            self._responses = self._best_responses()
+        return self._responses
+
+    def _best_responses(self) -> RootValues:
+        spot, tables = self._spot, self._tables
         if self._node:
             spot = Spot(self._game, self._node, 0, merged=spot.merged)
             tables = spot.tables(self._strategy)
@@ -350,7 +352,7 @@ class PublicState:
         number, ranges = self.actions.index(action), self.ranges_after(action)
         if dealt:
             before, ranges = self._dealt(number, ranges, dealt)
-            return self._again(before, ranges, state, dealt, self._resolver.settings.method)
+            return self._again(before, ranges, state, dealt)
         node = int(self._game.tree.arrays.first[self._node]) + number
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found)
 
@@ -358,27 +360,21 @@ class PublicState:
         """The next street by the solution in force, where an action has ended this one, and ranges there."""
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
-        if isinstance(self._spot, DepthLimitedSpot):
-            node = self._spot.after_choice(node)
         boards = self._game.cards.listed().board_cards[1].tolist()
         before = Spot(self._game, node, boards.index(list(board)))
         return before, ranges * before.weights
 
-    def _answered(self, state: BettingState) -> "PublicState":
-        """After a bet that the endgame has not; his alternatives are his values before it."""
-        board = self._game.cards.listed().board_cards[0][0].tolist()
-        method, merged = self._resolver.settings.method, self._spot.merged
-        method = NESTED if method == "unsafe" or merged else method
-        return self._again(Spot(self._game, self._node, 0, merged=merged), self.ranges, state, board, method)
-
-    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board, method: str) -> "PublicState":
-        """A spot solved, his alternatives what a best response to the solution in force wins from `before` on."""
-        value = None
+    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
+        """A street that begins, his alternatives what a best response to the solution in force wins from it."""
+        method, value = self._resolver.settings.method, None
         if method != "unsafe":
-            other, tables = ranges[self.position], before.tables(self._strategy)
-            if before.merged:
-                value = sampled_values(before, 1 - self.position, other, tables, VALUE_BOARDS)
-            else:
-                value = before.best_response(1 - self.position, other, tables).value
+            value = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy)).value
         spot = self._resolver.spot(self.position, state, board, ranges, method)
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
+
+    def _answered(self, state: BettingState) -> "PublicState":
+        """After a bet that the endgame has not; his alternatives are his values before it."""
+        board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
+        method = NESTED if method == "unsafe" else method
+        spot = self._resolver.spot(self.position, state, board, self.ranges, method)
+        return self._resolver.solved(self.position, spot, self.ranges, self.responses().value, state, method)

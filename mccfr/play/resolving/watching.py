@@ -86,7 +86,7 @@ class Watcher:
         state  of the real betting there
 
         One reading is followed, our likeliest, and of what each bet may stand for the likeliest.  An action that the
-        endgame has not is the one there of the nearest amount; hands play anything on the spot's own street.
+        endgame has not is the one there of the nearest amount.
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
@@ -96,11 +96,10 @@ class Watcher:
         while todo:
             node, here, reading = todo.pop()
             block, children = int(tree.arrays.block[node]), tree.children(node)
-            if block >= 2:
-                slot = int(tree.arrays.slot[node])
-                found[block][slot : slot + len(children)] = self._rows_of(
-                    reading, here, buckets[block], [tree.label[child] for child in children]
-                )
+            slot = int(tree.arrays.slot[node])
+            found[block][slot : slot + len(children)] = self._rows_of(
+                reading, here, buckets[block], [tree.label[child] for child in children]
+            )
             for child in children:
                 if tree.arrays.kind[child] == DECISION:
                     after = max(

@@ -8,9 +8,8 @@ g more than their alternatives, weighed as often as the deal and our own play br
 bounds what he wins more in all (Burch, Johanson & Bowling 2014, theorem 1, with an error for each root).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from math import inf
 
@@ -18,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.gifts import gifts
-from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
-from mccfr.play.resolving.spot import Floats, Spot, Tables
+from mccfr.play.resolving.solve import METHODS, Effort, resolve
+from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT
@@ -66,7 +64,6 @@ def resolve_street(
     players: tuple[int, ...] = (0, 1),
     reach: bool = False,
     merged: bool = False,
-    continuations: Sequence[str] | None = None,
     dtype: str = "float64",
 ) -> Whole:
     """Solve all spots of a street again, each against the strategy given.
@@ -75,9 +72,6 @@ def resolve_street(
     reach    whether alternatives are raised by gifts (`gifts`)
     merged   whether hands keep the buckets that they share on later streets, and boards are sampled (`Spot`): values,
              gaps and bounds are those of real hands all the same
-    continuations  not None: only this street is solved, and the opponent chooses how he goes on, biased as these say
-             (`depth_limited.CONTINUATIONS`).  Later streets stay as they are, gaps are those of the games so limited,
-             and nothing bounds what he may win
 
     Hands that share a bucket, as those do that are alike but for suits, are solved apart, and play the mean of what was
     found: by convexity no worse where they are alike, and what gaps and bounds are of in any case.
@@ -100,20 +94,13 @@ def resolve_street(
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
-            solve = partial(resolve, method=method, effort=effort, dtype=dtype, alike=alike)
-            if continuations is None:
-                found = solve(spot, player, ranges, allowed)
-                tables, values, here = found.tables, found.values, found.gap_chips
-            else:
-                limited = DepthLimitedSpot(spot, before, player, continuations)
-                tables, values, here = _solved_to_street_end(limited, spot, player, ranges, strategy, solve)
-            made.write(spot, player, tables, alike)
+            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=before)
+            made.write(spot, player, found.tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
-            excess[player] += chance * times * float(dealt @ np.maximum(values - allowed, 0))
-            unbounded = method == "unsafe" or continuations is not None
-            bound[player] += inf if unbounded else chance * times * comes * here
-            gap, spots = max(gap, here), spots + 1
+            excess[player] += chance * times * float(dealt @ np.maximum(found.values - allowed, 0))
+            bound[player] += inf if method == "unsafe" else chance * times * comes * found.gap_chips
+            gap, spots = max(gap, found.gap_chips), spots + 1
     return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
 
 
@@ -134,21 +121,6 @@ def resolve_streets(
         strategy, gap, spots = found.strategy, max(gap, found.gap_chips), spots + found.spots
         bound, excess = bound + found.bound_chips, excess + found.excess_chips
     return Whole(strategy, bound, excess, gap, spots)
-
-
-def _solved_to_street_end(
-    limited: DepthLimitedSpot,
-    spot: Spot,
-    player: int,
-    ranges: Floats,
-    strategy: Strategy,
-    solve: Callable[[Spot, int, Floats, Floats], Resolved],
-) -> tuple[Tables, Floats, float]:
-    """What is found for a depth-limited spot: tables and values of the spot itself, and the gap of the former."""
-    least = limited.best_response(1 - player, ranges[player], limited.tables(strategy)).value
-    found = solve(limited, player, ranges, least)
-    tables = limited.to_the_end(found.tables)
-    return tables, spot.best_response(1 - player, ranges[player], tables).value, found.gap_chips
 
 
 def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:

@@ -19,7 +19,7 @@ const View = (() => {
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
   const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
   /* By cards on the board: how a spot may be solved again, the default first. */
-  const METHODS = { 3: { unsafe: "to the river", "depth-limited": "the flop alone" }, 4: GADGETS, 5: GADGETS };
+  const METHODS = { 3: { resolving: GADGETS.resolving, unsafe: GADGETS.unsafe }, 4: GADGETS, 5: GADGETS };
   const lent = {};            // what the other scripts use
   let base = 0;               // number of the strategy that is shown: 0, or that of a spot that was typed
   let game = null;            // what /api/game says
@@ -708,11 +708,12 @@ const View = (() => {
     const running = here !== null && !here.done;
     byId("solve").disabled = running;
     byId("solve-stop").hidden = !running;
-    let text = methods === METHODS[3] ? "Of a flop a rough estimate, in seconds; as a spot it is solved with every hand for itself, in minutes." : "";
+    let text = methods === METHODS[3] ? "On later streets hands share the strategy's buckets; as a spot a flop is solved with every hand for itself, in minutes." : "";
     if (here) {
       const found = here.result, share = found && found.gap_chips / spot.pot_chips;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
-        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.gap_chips !== null ?
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.excess_chips !== null ?
+          ", gives away at most " + big(found.excess_chips) + " " + game.unit + " more than the strategy as it is" : found.gap_chips !== null ?
           ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(share) + " of the pot)" + (share > ROUGH ? ": too rough to play by" : "")
           : running ? found.iterations === here.iterations ? ", finding EV …" : "" : ", an estimate: by how much it can be beaten is not known") : " …");
     }

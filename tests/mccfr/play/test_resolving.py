@@ -8,17 +8,13 @@ Shows:
 * Also where suits are merged, and on the twin; boards that share buckets are refused
   (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin,
   test_what_cannot_be_solved)
-* Also where hands share buckets later and boards are sampled; at the table a flop is solved and carried on
-  (test_sampled_boards_keep_within_the_bound_and_solve, test_sampled_values_of_all_boards_are_exact,
-  test_errors_of_sampled_solving_are_caught, test_a_flop_is_solved_and_carried_on)
-* One street solved with several continuations is nearly as good as an equilibrium, with one it is exploited
-  (test_a_street_solved_with_several_continuations, test_one_continuation_is_found_out,
-  test_limited_best_responses_are_exact_where_nothing_is_bet_later, test_biased_continuations,
-  test_a_flop_alone_is_solved_with_the_policy_below)
+* Also where hands share buckets later and boards are sampled, against exact responses on the last street; at the
+  table a flop is solved and carried on (test_sampled_boards_keep_within_the_bound_and_solve,
+  test_responses_on_all_boards_are_those_of_the_last_street, test_what_is_solved_begins_with_the_strategy_in_force,
+  test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught,
+  test_a_flop_is_solved_and_carried_on)
 * Hands that stay out are answered as if they had not; planted: nobody enters by mistake
   (test_hands_that_stay_out_are_answered)
-* Planted: later streets that learn, choices of the wrong player, biased continuations, a response that is none
-  (test_errors_of_depth_limited_solving_are_caught)
 * Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
   updated, a gift that every spot takes whole (test_errors_of_the_gadget_are_caught, test_spots_share_a_gift,
   test_an_own_range_not_updated_after_a_re_solve_is_caught)
@@ -29,7 +25,6 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
-from msgspec import structs
 from mutants import mutant
 from refusals import refusals
 from small_games import RUNS, coin_toss, game_of, shared_buckets
@@ -43,7 +38,6 @@ from mccfr.games.poker import poker
 from mccfr.play.resolving import (
     Effort,
     Spot,
-    depth_limited,
     gadgets,
     gifts,
     resolve,
@@ -52,11 +46,12 @@ from mccfr.play.resolving import (
     solve,
     whole,
 )
-from mccfr.play.resolving.depth_limited import CONTINUATIONS, DepthLimitedSpot, biased
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.street_arrays import FOLLOW
+from mccfr.solvers.public.public_chance import responding
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS
+from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy
 
 ROUNDING = 1e-9
@@ -72,8 +67,8 @@ THREE_STREETS = PokerGame(
     stack=7,
     merge_suits=True,
 )
-MOST_GAP = 0.1
-"""Chips: what 25 iterations of sampled boards leave in a spot, and no wrong ones."""
+MOST_EXCESS = 0.08
+"""Chips: what 25 iterations of sampled boards give away of an equilibrium, and no wrong ones."""
 SAFE = ("maxmargin", "resolving")
 
 
@@ -230,105 +225,75 @@ def test_hands_that_stay_out_are_answered(kind, most):
     assert loses_behind(kind, mutant_whole(("0.5 / (cfr.iteration + 1)", "0.0"))) > most
 
 
-# --- boards sampled, hands in shared buckets on later streets ---
+# --- boards sampled, hands in shared buckets on later streets, responses on the last one ---
 
 
-def sampled_within_bound(module=whole):
-    """A good strategy but for a random second street, solved again there with the third street's buckets."""
-    game, _, strategy = three_streets()
-    found = module.resolve_street(game, strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
-    return found, within_bound(game, strategy, found)
+def sampled(strategy, module=whole):
+    """A strategy of three streets, solved again from the second on sampled boards."""
+    return module.resolve_street(three_streets()[0], strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
 
 
 def test_sampled_boards_keep_within_the_bound_and_solve():
-    """The bound is that of real hands, whatever was solved; that it is small says that the right game was."""
-    game, _, strategy = three_streets()
-    found, within = sampled_within_bound()
-    assert within and found.gap_chips < MOST_GAP
-    assert exploitability(game, found.strategy) < exploitability(game, strategy)
-
-
-def test_sampled_values_of_all_boards_are_exact():
-    game, good, _ = three_streets()
-    here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
-    other, tables = here.ranges(good)[0], here.tables(good)
-    boards = len(here.game.cards.listed().board_cards[-1])
-    found = solve.sampled_values(here, 1, other, tables, boards)
-    assert found == pytest.approx(self_play(here, 1, other, tables), rel=1e-4, abs=1e-4)
+    """Of a strategy with a random second street, and of an equilibrium, where there is nothing to gain."""
+    game, good, strategy = three_streets()
+    found, again = sampled(strategy), sampled(good)
+    assert within_bound(game, strategy, found) and within_bound(game, good, again)
+    assert exploitability(game, found.strategy) < 0.5 * exploitability(game, strategy)
+    assert again.excess_chips[0] < MOST_EXCESS
+    more = (exploitability(game, again.strategy) - exploitability(game, good)) * 2
+    assert more == pytest.approx(again.excess_chips[0], rel=0.1)  # an equilibrium's alternatives are what it gives
 
 
 @pytest.mark.parametrize(
     "edit",
     [
-        ("gadget.update(values * (self._factor / BOARDS), step)", "gadget.update(values / BOARDS, step)"),
-        ("cfr.traverse(player, at_root)", "cfr.traverse(player, self._at_root(self._side.ours))"),
+        ("gadget.update(values * (self._factor / BOARDS),", "gadget.update(values / BOARDS,"),
+        ("self._cfr.answered(self._side.player, at_root)", "self._cfr.answered(1 - self._side.player, at_root)"),
+        ("self._at_root(gadget.opponent_range(0.5 / (self._iteration + 1)))", "[self._side.ours, self._side.ours]"),
     ],
 )
 def test_errors_of_sampled_solving_are_caught(edit):
-    """Values on another scale than alternatives; an opponent who comes with our range."""
-    assert sampled_within_bound(mutant_whole(edit))[0].gap_chips > MOST_GAP
+    """Values on another scale than alternatives; the opponent's strategy learnt; who comes with our range."""
+    assert sampled(three_streets()[1], mutant_whole(edit)).excess_chips[0] > MOST_EXCESS
 
 
-# --- one street solved, several ways to go on behind it ---
-
-LIMITED_GAP, LIMITED_LOSES = 0.005, 0.001
-"""Chips: 60 iterations leave less in the limited games, and their solutions lose less in the real one."""
-
-
-def solved_limited(module=whole, continuations=CONTINUATIONS):
-    """A good strategy but for a random second street, which alone is solved for player 0: gap, and what he loses."""
+def answered_values(module=responding):
+    """What an opponent's hands win on all boards, by what he knows before the last street and responses on it."""
     game, good, strategy = three_streets()
-    found = module.resolve_street(game, strategy, 1, "unsafe", Effort(60), players=(0,), continuations=continuations)
-    assert np.isinf(found.bound_chips[0])
-    least, loses = (evaluate_exact(game, each).best_response_chips[1] for each in (good, found.strategy))
-    return found.gap_chips, loses - least
+    here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
+    ranges, tables = here.ranges(strategy), here.tables(good)
+    cfr, found = module.RespondedSampling(here.game), np.zeros(ranges.shape[1])
+    for _ in range(len(here.game.cards.listed().board_cards[-1])):  # a round: each board once
+        for block, table in enumerate(tables):  # regrets that are matched to the strategy, whatever was learnt
+            for kind in ("regret", "trunk_regret"):
+                if (name := table_name(kind, block)) in cfr.tables:
+                    cfr.tables[name][:] = table
+        found += cfr.answered(0, ranges)
+    walk = Walk(here.public._replace(reach=ranges), tables)
+    walk.values(1, respond_from=1)
+    return found * here.board_factor / cfr.state.iterations, walk.root.by_hand.value[0, RESPOND]
 
 
-def test_a_street_solved_with_several_continuations():
-    gap, loses = solved_limited()
-    assert gap < LIMITED_GAP and loses < LIMITED_LOSES
+def test_responses_on_all_boards_are_those_of_the_last_street():
+    found, exact = answered_values()
+    assert found == pytest.approx(exact, rel=1e-4, abs=1e-4)
 
 
-def test_one_continuation_is_found_out():
-    """As well solved in a game where the opponent goes on by the blueprint alone, and exploited more."""
-    gap, loses = solved_limited(continuations=CONTINUATIONS[:1])
-    assert gap < LIMITED_GAP and loses > 10 * LIMITED_LOSES
+def test_a_response_to_another_range_is_caught():
+    """Planted: boards keep the weights that they have in the deal."""
+    wrong = mutant(responding, ("board.weight[one, :count] = given[board.hand[one, :count]]", "pass"))
+    found, exact = answered_values(wrong)
+    assert np.abs(found - exact).max() > 0.01
 
 
-@pytest.mark.parametrize(
-    ("of", "edit"),
-    [
-        (solve, ("self._tables[name][:] = table  #", "pass  #")),
-        (depth_limited, ("_with_choices(spot.game.tree, 1 - player,", "_with_choices(spot.game.tree, player,")),
-        (depth_limited, ("if block % 2 != player else None", "if block % 2 == player else None")),
-        (depth_limited, ("value[member] = below.max(axis=0) if", "value[member] = below.min(axis=0) if")),
-    ],
-)
-def test_errors_of_depth_limited_solving_are_caught(of, edit):
-    """Later streets that learn; choices of the wrong player; his own continuations biased; a response that is none."""
-    gap, loses = solved_limited(mutant_whole(edit, of=of))
-    assert gap > LIMITED_GAP or gap <= 0 or loses > LIMITED_LOSES
-
-
-def test_limited_best_responses_are_exact_where_nothing_is_bet_later():
-    game = poker(structs.replace(THREE_STREETS, max_raises=[1, 1, 0]))
-    strategy = random_strategy(game, 7)
-    for node in whole.roots(game, 1):
-        here = Spot(game, node, 0)
-        limited = DepthLimitedSpot(here, here.tables(strategy), 0)
-        for player in range(2):
-            other = here.ranges(strategy)[1 - player]
-            exact = here.best_response(player, other, here.tables(strategy))
-            found = limited.best_response(player, other, limited.tables(strategy))
-            assert found.value == pytest.approx(exact.value) and found.action == pytest.approx(exact.action)
-    kept = limited.to_the_end(limited.tables(strategy))
-    assert all(np.array_equal(*pair) for pair in zip(kept, here.tables(strategy), strict=True))
-
-
-def test_biased_continuations():
-    rows, labels = np.array([[0.2, 0.0], [0.3, 0.0], [0.5, 1.0]]), ["f", "c", "r9"]
-    assert biased(rows, labels, "c")[:, 0] == pytest.approx(np.array([2, 30, 5]) / 37)
-    assert np.array_equal(biased(rows, labels, "f")[:, 1], [0, 0, 1]) and np.array_equal(biased(rows, labels, ""), rows)
+def test_what_is_solved_begins_with_the_strategy_in_force():
+    """No iteration but one: nearer to the strategy that it began with than what begins with nothing."""
+    game, good, _ = three_streets()
+    here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
+    ranges, tables = here.ranges(good), here.tables(good)
+    value = here.best_response(1, ranges[0], tables).value
+    cold, begun = (resolve(here, 0, ranges, value, effort=Effort(1), begun=of).excess_chips for of in (None, tables))
+    assert begun < 0.2 * cold
 
 
 def test_the_same_spot_is_solved_to_the_same_strategy():
@@ -376,9 +341,8 @@ test_what_cannot_be_solved = refusals(
     ("resolving, maxmargin, unsafe", lambda here, ranges: resolve(here, 0, ranges, None, "gadget")),
     ("needs the opponent's alternatives", lambda here, ranges: resolve(here, 0, ranges, None)),
     ("no hand that comes to node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
-    ("the last street is solved to its end", lambda here: DepthLimitedSpot(here, [], 0)),
     ("not one of the tree's decisions", lambda here: Spot(here.origin, -1, 0)),
-    ("converge", lambda here, ranges: resolve(merged(here), 0, ranges, ranges[1], "maxmargin")),
+    ("not for sampled boards", lambda here, ranges: resolve(merged(here), 0, ranges, ranges[1], "maxmargin")),
     ("boards share buckets", shared_boards),
 )
 

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.rng import second_word
+from mccfr.rng import ACTIONS, second_word, seed_stream
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -32,7 +32,13 @@ from mccfr.solvers.public.public_chance.sampling import (
     new_tables,
     table_specs,
 )
-from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_response, responded_traversals
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    responded_traversals,
+    sampled_traversals,
+)
 from mccfr.solvers.public.sampled_board import SampledBoard, rebucketed
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import SLOT_FIRST, table_name
@@ -114,3 +120,32 @@ class RespondedSampling(PublicChanceSampling):
             task = Task(other, regret_weight, sum_weight, floored, word, self._responses[learner])
             nodes += int(responded_traversals(self._trees, self._of_learner[learner], mixed, task, self._scratch))
         return nodes
+
+    def answered(self, learner: int, ranges: Sequence[npt.NDArray[np.floating]]) -> npt.NDArray[np.float64]:
+        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
+
+        Unlike a run's iterations it keeps sums of the opponent too, on the last street of his responses.
+
+        ranges  2 × [H] both players' weights of their hands; hands outside of the game's are left out
+        Returns [H] counterfactual values of the opponent's hands on the board that is drawn, by his strategy before the
+        last street and his response on it; 0 for hands that hit it.  Their mean over all boards is what a full-width
+        traversal finds, but for one factor: the share of boards that leave any two hands.
+        """
+        state, other, response = self.state, 1 - learner, self._responses[learner]
+        if self._sweep is not None:
+            state.ends = self._sweep.run(state.ends, state.nodes)
+        seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), np.uint64(state.iterations))
+        board, word = self._source.board(state.iterations), np.uint64(second_word(self._rng))
+        for one, given in enumerate(ranges):
+            count = int(board.count[one])
+            board.weight[one, :count] = given[board.hand[one, :count]]
+        tables = VectorTables(self._of_learner[learner].regret, self._kernel_tables.strategy_sum)
+        task = Task(other, *self.options.weights(state.nodes), int(self.options.plus), word, response)
+        response.walk[0] += 1
+        nodes = int(sampled_traversals(self._trees, tables, board, task, other + 1, self._scratch))
+        found, count = np.zeros(len(ranges[other])), int(board.count[other])
+        found[board.hand[other, :count]] = self._scratch.value[0, :count]
+        task = task._replace(traverser=learner)
+        nodes += int(sampled_traversals(self._trees, tables, board, task, learner + 1, self._scratch))
+        state.iterations, state.nodes = state.iterations + 1, state.nodes + nodes
+        return found

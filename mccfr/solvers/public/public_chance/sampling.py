@@ -176,29 +176,6 @@ class PublicChanceSampling:
         tables, stop = self._kernel_tables, max(learning) + 1
         return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 
-    def traverse(
-        self, player: int, ranges: Sequence[npt.NDArray[np.floating]], *, learn: bool = True
-    ) -> npt.NDArray[np.float64]:
-        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
-
-        ranges  2 × [H] both players' weights of their hands; hands outside of the game's are left out
-        learn   whether the tables change
-        Returns [H] counterfactual values of his hands on the board that is drawn, of the strategies that he began with;
-        0 for hands that hit it.  Their mean over all boards is what a full-width traversal finds, but for one factor:
-        the share of boards that leave any two hands.  The caller counts: `state.iterations` is one more once both
-        players have traversed.
-        """
-        board, iteration = self._source.board(self.state.iterations), np.uint64(self.state.iterations)
-        for one, given in enumerate(ranges):
-            count = int(board.count[one])
-            board.weight[one, :count] = given[board.hand[one, :count]]
-        seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), iteration)
-        weights = self.options.weights(self.state.nodes) if learn else (0.0, 0.0)
-        self.state.nodes += self._traverse(board, *weights, seats=(player,))
-        found, count = np.zeros(len(ranges[player])), int(board.count[player])
-        found[board.hand[player, :count]] = self._scratch.value[0, :count]
-        return found
-
 
 def _check_options(options: PublicChanceOptions) -> None:
     if options.plus and options.schedule.kind != "none":

@@ -150,6 +150,8 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     reach = scratch.reach
     if player == task.response.player and street == board.rows.shape[0] - 1:
         _follow(board.count[player], actions, task.response, member, scratch.reach[here], scratch, child)
+        if task.sum_weight > 0:
+            _add_response(tables.strategy_sum[block], slot, board, task, member, scratch.reach[here])
         return
     current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, gain)
     incoming = reach[here]
@@ -180,6 +182,16 @@ def _follow(count, actions, response, member, incoming, scratch, child):
             reach[child + a, k] = incoming[k] if noted[k] == a else zero
             alive |= reach[child + a, k] > 0
         scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _add_response(table, slot, board, task, member, incoming):
+    """Add what a responder does to strategy sums of his."""
+    street, player, noted = board.rows.shape[0] - 1, task.response.player, task.response.action[member]
+    weight = as_element(table, task.sum_weight)
+    for k in range(board.count[player]):
+        bucket = board.bucket[street, player, board.local[street, player, k]]
+        table[slot + noted[k], bucket] += weight * incoming[k]
 
 
 @part_njit
