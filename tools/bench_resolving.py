@@ -1,36 +1,63 @@
-"""`tools/bench resolving`: how long a river or a turn takes to solve again to a precision, by each method."""
+"""`tools/bench resolving`: how long a river or a turn takes to solve again to a precision, by each method; and flops of
+a policy, with what they give away."""
 
+import re
 import time
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import rich_click as click
 
-from abstraction.cards import parse_cards
+from abstraction.cards import cards_text, parse_cards
+from mccfr import load_policy
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.play.resolving import METHODS, Effort, Spot, resolve
+from mccfr.play.resolving import METHODS, Effort, PublicState, Resolver, Settings, Spot, resolve
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
+from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
 
 _BOARD = parse_cards("Kc7d2s9hTd")
 _STREET = {"turn": 2, "river": 3}
+_ACTION = re.compile(r"[fc]|r\d+")
 _MOST = 20_000
 
 
 @click.command("resolving")
-@click.argument("street", type=click.Choice(list(_STREET)))
+@click.argument("street", type=click.Choice(["flop", *_STREET]))
 @click.option("--pot", default=1_000.0, show_default=True, help="Chips, of stacks of 20,000.")
 @click.option("--precision", default=0.5, show_default=True, help="Of the pot, in per cent: the gadget's gap.")
 @click.option("--iterations", default=_MOST, show_default=True, help="The most; the gap is told in any case.")
 @click.option("--variant", type=click.Choice(list(PRESETS)), default="dcfr+", show_default=True)
-@click.option("--seed", default=0, show_default=True, help="Of the ranges, which are uneven.")
-def resolving(street: str, pot: float, precision: float, iterations: int, variant: str, seed: int) -> None:
+@click.option("--seed", default=0, show_default=True, help="Of the ranges, which are uneven; of a flop's boards.")
+@click.option(
+    "--policy", type=click.Path(path_type=Path), help="Whose flops are solved; the options above are not asked."
+)
+@click.option("--line", default="r300c", show_default=True, help="Before the flop.")
+@click.option("--boards", default=6, show_default=True, help="Flops, each for both players.")
+def resolving(
+    street: str,
+    pot: float,
+    precision: float,
+    iterations: int,
+    variant: str,
+    seed: int,
+    policy: Path | None,
+    line: str,
+    boards: int,
+) -> None:
     """Processor seconds of one core, iterations and gap, kernels being ready.
 
-    The opponent's alternatives are what he would win from uniform play.
+    The opponent's alternatives are what he would win from uniform play; on a flop from the policy.
     """
+    if street == "flop":
+        if policy is None:
+            raise click.UsageError("a flop is solved on a policy's buckets: name it by --policy")
+        _flops(Resolver(Seat(load_policy(policy)), Settings("flop")), line, boards, seed)
+        return
     rules = holdem_rules(20_000, (50, 100), 0, Menu())
     state = BettingState((pot / 2, pot / 2), 0, _STREET[street], last_raise=100, put_in_before=pot / 2)
     began = time.process_time()
@@ -48,3 +75,34 @@ def resolving(street: str, pot: float, precision: float, iterations: int, varian
         taken = time.process_time() - began
         gap = 100 * found.gap_chips / pot
         click.echo(f"{method}: {taken:.2f} s, {found.iterations} iterations, gap {gap:.2f} % of the pot")
+
+
+def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
+    """Print a line a spot: seconds until it is solved, what it gives away if every hand comes as dealt, and what best
+    responses of the range that the policy has win before and after.
+    """
+    state, acted, random = resolver.seat.betting.start()[0], [], np.random.default_rng(seed)
+    for action in _ACTION.findall(line):
+        acted.append((state, action, ()))
+        state = resolver.seat.betting.apply(state, action)
+    assert isinstance(state, BettingState) and state.street == 1, "the line ends where the flop is dealt"
+    pot = sum(state.put_in)
+    for board in [tuple(random.choice(52, 3, replace=False).tolist()) for _ in range(boards)]:
+        for position in range(2):
+            began = time.process_time()
+            here = resolver.begin(position, acted, state, board)
+            taken = time.process_time() - began
+            dealing = resolver.seat.dealing
+            before, after = (100 * each / pot for each in _lost(here, dealing.disjoint_weight(here.ranges[position])))
+            click.echo(
+                f"{cards_text(board)}, player {position}: {taken:.2f} s; gives away at most "
+                f"{100 * here.excess_chips / pot:.3f} % of the pot; loses {before:.1f} % before and {after:.1f} % after"
+            )
+
+
+def _lost(here: PublicState, met: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Chips a hand that best responses win from the policy and from the solution; `met` [H] our hands beside each."""
+    found, theirs = here.found, here.ranges[1 - here.position]
+    assert found is not None and found.alternatives is not None
+    together = float(theirs @ met)
+    return float(theirs @ found.alternatives) / together, float(theirs @ found.values) / together

@@ -43,6 +43,7 @@ BOARDS = 8
 BEGUN = 1.0
 """Pots that our regrets begin with there, shared out as we play by the strategy in force: so the policy's play is where
 we start from, and what it does well is not lost to few boards (docs/measured/resolving.md)."""
+MOST_GIVEN = 0.005
 _SAMPLED = PRESETS["dcfr"]  # of gadgets there
 _CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
 _FIRST_CHECK = 16
@@ -87,6 +88,12 @@ class Resolved:
         side, (other, beside) = self._side, self._gadget.average()
         mine = side.spot.best_response(side.player, other, self.tables).value
         return self._gadget.best(self._best) + float(side.ours @ mine) - beside
+
+    @property
+    def alternatives(self) -> Floats | None:
+        """[H] what they won before, as `resolve` was told."""
+        side = self._side
+        return None if side.alternatives is None else side.alternatives * side.scale
 
     @property
     def excess_chips(self) -> float:
@@ -136,7 +143,8 @@ def resolve(
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force; of the safe methods'
                   results neither bound nor gap relies on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
-    begun         where boards are sampled, a strategy in the spot that ours begins with, as `Resolved.tables`
+    begun         where boards are sampled, the strategy in force, as `Resolved.tables`: ours begins with it, and is it
+                  in the end if what was found gives away more than `MOST_GIVEN` of the pot
     workers       threads that share the boards of the next street; what is found does not depend on them
     seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
                   not asked then
@@ -257,13 +265,20 @@ class _Responded(_Solver):
         game = side.spot.game
         schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # an iteration
         self._cfr = RespondedSampling(game, seed=seed, options=replace(OPTIONS, schedule=schedule))
-        self._factor = side.spot.board_factor
+        self._factor, self._begun = side.spot.board_factor, begun
         for block, table in enumerate(begun or ()):
             if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]
             held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # hands of a bucket, on a board
             self._tables[name][:] = BEGUN * game.pot_chips * held * table
+
+    def run(self, effort: Effort) -> Resolved:
+        """As `_Solver.run`."""
+        found, side = super().run(effort), self._side
+        if self._begun is None or not found.excess_chips > MOST_GIVEN * side.spot.game.pot_chips:
+            return found
+        return Resolved(side, self._gadget, self._begun, found.iterations)
 
     def _iterate(self) -> None:
         gadget, values = self._gadget, np.zeros(len(self._side.ours))

@@ -243,6 +243,7 @@ class PublicState:
     position   of our player
     state      the real betting
     ranges     [2, 1326] weights of both players' hands here, by the solutions so far
+    found      the solution in force; None: we are never here
     """
 
     def __init__(
@@ -258,7 +259,7 @@ class PublicState:
     ) -> None:
         """`found` is what was solved, and `strategy` its tables; None: nothing was."""
         self._resolver, self._spot, self._strategy, self._node = resolver, spot, strategy, node
-        self.position, self.ranges, self.state, self._found = position, ranges, state, found
+        self.position, self.ranges, self.state, self.found = position, ranges, state, found
         self._after: dict[Any, PublicState | int] = {}
         self._played: Floats | None = None
         self._responses: RootValues | None = None
@@ -266,12 +267,12 @@ class PublicState:
     @property
     def gap_chips(self) -> float:
         """Of the solution in force, chips a hand; found when it is asked for."""
-        return self._found.gap_chips if self._found else 0.0
+        return self.found.gap_chips if self.found else 0.0
 
     @property
     def excess_chips(self) -> float:
         """What the opponent may win more there than before the solution was in force, at most, chips a hand."""
-        return self._found.excess_chips if self._found else 0.0
+        return self.found.excess_chips if self.found else 0.0
 
     @property
     def _game(self) -> Game:
@@ -354,7 +355,7 @@ class PublicState:
             before, ranges = self._dealt(number, ranges, dealt)
             return self._again(before, ranges, state, dealt)
         node = int(self._game.tree.arrays.first[self._node]) + number
-        return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found)
+        return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
         """The next street by the solution in force, where an action has ended this one, and ranges there."""

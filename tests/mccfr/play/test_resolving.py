@@ -11,6 +11,7 @@ Shows:
 * Also where hands share buckets later and boards are sampled, against exact responses on the last street; at the
   table a flop is solved and carried on (test_sampled_boards_keep_within_the_bound_and_solve,
   test_responses_on_all_boards_are_those_of_the_last_street, test_what_is_solved_begins_with_the_strategy_in_force,
+  test_what_gives_away_too_much_is_not_played,
   test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught,
   test_a_flop_is_solved_and_carried_on)
 * Hands that stay out are answered as if they had not; planted: nobody enters by mistake
@@ -228,8 +229,12 @@ def test_hands_that_stay_out_are_answered(kind, most):
 # --- boards sampled, hands in shared buckets on later streets, responses on the last one ---
 
 
-def sampled(strategy, module=whole):
-    """A strategy of three streets, solved again from the second on sampled boards."""
+LOOSE = ("MOST_GIVEN = 0.005", "MOST_GIVEN = 1e9")
+
+
+def sampled(strategy, *edits):
+    """A strategy of three streets, solved again from the second on sampled boards; whatever it gives away is played."""
+    module = mutant_whole(LOOSE, *edits)
     return module.resolve_street(three_streets()[0], strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
 
 
@@ -254,7 +259,7 @@ def test_sampled_boards_keep_within_the_bound_and_solve():
 )
 def test_errors_of_sampled_solving_are_caught(edit):
     """Values on another scale than alternatives; the opponent's strategy learnt; who comes with our range."""
-    assert sampled(three_streets()[1], mutant_whole(edit)).excess_chips[0] > MOST_EXCESS
+    assert sampled(three_streets()[1], edit).excess_chips[0] > MOST_EXCESS
 
 
 def answered_values(module=responding):
@@ -286,14 +291,28 @@ def test_a_response_to_another_range_is_caught():
     assert np.abs(found - exact).max() > 0.01
 
 
-def test_what_is_solved_begins_with_the_strategy_in_force():
-    """No iteration but one: nearer to the strategy that it began with than what begins with nothing."""
+def begun(iterations, share, module=solve, monkeypatch=None):
+    """Chips that are given away of an equilibrium, begun with nothing and with it, as a share of the pot may be."""
     game, good, _ = three_streets()
     here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
     ranges, tables = here.ranges(good), here.tables(good)
     value = here.best_response(1, ranges[0], tables).value
-    cold, begun = (resolve(here, 0, ranges, value, effort=Effort(1), begun=of).excess_chips for of in (None, tables))
-    assert begun < 0.2 * cold
+    monkeypatch.setattr(module, "MOST_GIVEN", share)
+    effort = Effort(iterations)
+    return [module.resolve(here, 0, ranges, value, effort=effort, begun=of).excess_chips for of in (None, tables)]
+
+
+def test_what_is_solved_begins_with_the_strategy_in_force(monkeypatch):
+    """After one iteration it is nearer to it than what begins with nothing."""
+    cold, warm = begun(1, 1.0, monkeypatch=monkeypatch)
+    assert 0 < warm < 0.2 * cold
+
+
+def test_what_gives_away_too_much_is_not_played(monkeypatch):
+    """But the strategy in force; planted: nobody looks."""
+    assert begun(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
+    wrong = mutant(solve, ("not found.excess_chips > MOST_GIVEN", "not found.excess_chips > 1e9 * MOST_GIVEN"))
+    assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
 
 
 def test_the_same_spot_is_solved_to_the_same_strategy():
