@@ -32,7 +32,6 @@ SOLVING = {
     "resolving": Settings("river", effort=Effort(2), menu=CHEAP),
     "resolving from the turn": Settings("turn", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
     "resolving from the flop": Settings("flop", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
-    "resolving the flop alone": Settings("flop", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP, limited=True),
 }
 """The random policy, its hands solved again as cheaply as can be."""
 

@@ -104,7 +104,6 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
         ("resolving", 100),
         ("resolving from the turn", 100),
         ("resolving from the flop", 16),
-        ("resolving the flop alone", 16),
     ],
 )
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
