@@ -108,13 +108,11 @@ class RespondedSampling(PublicChanceSampling):
         room = len(self._trees.kind), game.cards.most_hands
         self._responses = [new_response(1 - learner, *room) if responds else new_response() for learner in range(2)]
 
-    def _traverse(
-        self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
-    ) -> int:
+    def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         drawn, trunk = self._source.drawn(self.state.iterations), self._trunk
         bucket = None if trunk is None else trunk.board_hands(drawn).bucket
         word, floored, nodes = np.uint64(second_word(self._rng)), int(self.options.plus), 0
-        for learner in (0, 1) if seats is None else seats:
+        for learner in range(2):
             other = 1 - learner
             mixed = board if bucket is None else rebucketed(board, other, bucket)
             task = Task(other, regret_weight, sum_weight, floored, word, self._responses[learner])

@@ -167,13 +167,10 @@ class PublicChanceSampling:
             done, nodes = done + 1, nodes + touched
         return done, nodes
 
-    def _traverse(
-        self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
-    ) -> int:
-        learning = self._seats if seats is None else seats
+    def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         word = np.uint64(second_word(self._rng))
-        task = Task(min(learning), regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
-        tables, stop = self._kernel_tables, max(learning) + 1
+        task = Task(min(self._seats), regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
+        tables, stop = self._kernel_tables, max(self._seats) + 1
         return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
 
 
