@@ -44,6 +44,7 @@ BEGUN = 1.0
 """Pots that our regrets begin with there, shared out as we play by the strategy in force: so the policy's play is where
 we start from, and what it does well is not lost to few boards (docs/measured/resolving.md)."""
 MOST_GIVEN = 0.005
+"""Of the pot, by real hands on all boards: what gives away more than the strategy in force is not played there."""
 _SAMPLED = PRESETS["dcfr"]  # of gadgets there
 _CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
 _FIRST_CHECK = 16

@@ -271,7 +271,8 @@ class PublicState:
 
     @property
     def excess_chips(self) -> float:
-        """What the opponent may win more there than before the solution was in force, at most, chips a hand."""
+        """What the opponent may win more there than before the solution was in force, at most, chips a hand; NaN after
+        the unsafe method, which knows no before."""
         return self.found.excess_chips if self.found else 0.0
 
     @property
