@@ -12,13 +12,14 @@ NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
 
 
 class HandLists(NamedTuple):
-    """Room for F hands of either player, and for as many columns and groups; each is as `Ranges` has it.
+    """Room for F hands of both players together, and for as many columns and groups; each is as `Ranges` has it.
 
-    every    [2, 4, F] int32      hand and column, in the order of columns; ranked and place, by strength
-    ranked   [2, F, 2] uint16     cards of hands by strength
-    columns  [2, 4, F] int32      hand, bucket, place, same
-    card     [2, F, 2] uint16
-    group    [2, F, 3] int32
+    every    [4, F] int32      hand and column, in the order of columns; ranked and place, by strength.  Where no hands
+                               share columns, hand and place are the columns', and not written; nor is the next
+    ranked   [F, 2] uint16     cards of hands by strength
+    columns  [4, F] int32      hand, bucket, place, same
+    card     [F, 2] uint16
+    group    [F, 3] int32
     """
 
     every: npt.NDArray[np.int32]
@@ -34,9 +35,10 @@ class OnBoard(NamedTuple):
     order, ranked  [2, H] by bucket, by strength
     column         [2, H] of each hand, -1 where he has it not
     held           [2, 2] hands and columns of each player
-    at             [2, 3] columns, groups and hands that are listed already
+    at             [2, 3] columns, groups and hands, where a player's next are written
     row            [cards+1] rows of sums by card, the last for no card
     room           [H]
+    tally          [257]
     """
 
     order: npt.NDArray[np.int64]
@@ -46,41 +48,48 @@ class OnBoard(NamedTuple):
     at: npt.NDArray[np.int64]
     row: npt.NDArray[np.int64]
     room: npt.NDArray[np.int64]
+    tally: npt.NDArray[np.int64]
 
 
 def room_for(hands: int) -> HandLists:
-    """Room for so many hands of either player."""
-    every, columns = (np.empty((2, 4, hands), np.int32) for _ in range(2))
-    ranked, card = (np.empty((2, hands, 2), np.uint16) for _ in range(2))
-    return HandLists(every, ranked, columns, card, np.empty((2, hands, 3), np.int32))
+    """Room for so many hands; what is not written to takes no memory."""
+    every, columns = (np.empty((4, hands), np.int32) for _ in range(2))
+    ranked, card = (np.empty((hands, 2), np.uint16) for _ in range(2))
+    return HandLists(every, ranked, columns, card, np.empty((hands, 3), np.int32))
 
 
 def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
     """Room for all hands [H, 2]."""
     order, ranked, column = np.zeros((3, 2, len(hand_cards)), np.int64)
     row = np.zeros(2 + int(hand_cards.max(initial=-1)), np.int64)
-    held, at, room = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards)))
-    return OnBoard(order, ranked, column, held, at, row, room)
+    held, at, room, tally = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards), 257))
+    return OnBoard(order, ranked, column, held, at, row, room, tally)
 
 
 @part_njit
-def _sort(key, order, room, count):
-    """Sort order[:count] by key[order[i]], equal ones as they are; room of the same size."""
-    width = 1
-    while width < count:
-        for low in range(0, count, 2 * width):
-            middle, high = min(low + width, count), min(low + 2 * width, count)
-            i, j = low, middle
-            for k in range(low, high):
-                if i < middle and (j >= high or key[order[i]] <= key[order[j]]):
-                    room[k] = order[i]
-                    i += 1
-                else:
-                    room[k] = order[j]
-                    j += 1
-        for k in range(count):
-            order[k] = room[k]
-        width *= 2
+def _sort(key, order, count, here):
+    """Sort order[:count] by key[order[i]], equal ones as they are: radix, a byte of what keys differ by at a time."""
+    if count == 0:
+        return
+    low = high = before = np.int64(key[order[0]])
+    sorted_, shift, tally = True, 0, here.tally
+    for i in range(1, count):
+        value = np.int64(key[order[i]])
+        sorted_ &= before <= value
+        low, high, before = min(low, value), max(high, value), value
+    while not sorted_ and (high - low) >> shift:
+        tally[:] = 0
+        for i in range(count):
+            tally[1 + (((key[order[i]] - low) >> shift) & 255)] += 1
+        for k in range(1, 256):
+            tally[k] += tally[k - 1]
+        for i in range(count):
+            byte = ((key[order[i]] - low) >> shift) & 255
+            here.room[tally[byte]] = order[i]
+            tally[byte] += 1
+        for i in range(count):
+            order[i] = here.room[i]
+        shift += 8
 
 
 @part_njit
@@ -107,38 +116,58 @@ def _arrange(player, live, bucket, strength, merge, here):
         if live[hand]:
             order[count] = hand
             count += 1
-    _sort(bucket, order, here.room, count)
+    _sort(bucket, order, count, here)
     for i in range(count):
         ranked[i] = order[i]
         columns += not (merge and i > 0 and bucket[order[i]] == bucket[order[i - 1]])
         column[order[i]] = columns - 1
-    _sort(strength, ranked, here.room, count)
+    _sort(strength, ranked, count, here)
     here.held[player, 0], here.held[player, 1] = count, columns
 
 
 @part_njit
-def _list_hands(player, bucket, here, at, out):
-    """List a player's hands on a board, and hand and bucket of his columns; at: columns and hands listed so far."""
-    every, columns, before = out.every[player], out.columns[player], -1
+def _arrange_both(live, bucket, strength, merge, here):
+    """As `_arrange`, of both players: live, bucket [2, H].  Often they have the same hands in the same buckets."""
+    _arrange(0, live[0], bucket[0], strength, merge, here)
+    alike = True
+    for hand in range(live.shape[1]):
+        if live[0, hand] != live[1, hand] or (live[0, hand] and bucket[0, hand] != bucket[1, hand]):
+            alike = False
+            break
+    if not alike:
+        _arrange(1, live[1], bucket[1], strength, merge, here)
+        return
+    for each in (here.order, here.ranked, here.column, here.held):
+        for k in range(each.shape[1]):
+            each[1, k] = each[0, k]
+
+
+@part_njit
+def _list_hands(player, bucket, merge, here, at, out):
+    """List a player's hands on a board, and hand and bucket of his columns; at: where, as `OnBoard`."""
+    every, columns, before = out.every, out.columns, -1
     for i in range(here.held[player, 0]):
         hand, ranked, k = here.order[player, i], here.ranked[player, i], at[2] + i
         column = here.column[player, hand]
-        every[0, k], every[1, k], every[2, k], every[3, k] = hand, column, ranked, here.column[player, ranked]
+        every[1, k], every[2, k] = column, ranked
+        if merge:
+            every[0, k], every[3, k] = hand, here.column[player, ranked]
         if column != before:
             columns[0, at[0] + column], columns[1, at[0] + column], before = hand, bucket[hand], column
 
 
 @part_njit
-def _list_columns(player, hand_cards, strength, here, at, out):
-    """List a player's columns on a board by strength, and their groups; at: columns, groups, hands so far."""
-    columns, card, group = out.columns[player], out.card[player], out.group[player]
+def _list_columns(player, hand_cards, strength, merge, here, at, out):
+    """List a player's columns on a board by strength, and their groups; at: where, as `OnBoard`."""
+    columns, card, group = out.columns, out.card, out.group
     other, column, groups, below, until, k = 1 - player, here.column[player], at[1] - 1, 0, 0, at[0]
     hands, before = here.held[other, 0], np.int64(-2)  # no strength
     for i in range(here.held[player, 0]):
         hand = here.ranked[player, i]
         value = np.int64(strength[hand])
-        for each in range(2):
-            out.ranked[player, at[2] + i, each] = here.row[hand_cards[hand, each]]
+        if merge:
+            for each in range(2):
+                out.ranked[at[2] + i, each] = here.row[hand_cards[hand, each]]
         if columns[0, at[0] + column[hand]] != hand:
             continue  # another hand stands for it
         while below < hands and strength[here.ranked[other, below]] < value:
@@ -163,19 +192,17 @@ def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
     strength      [N, H]
     hand_cards    [H, 2] -1 where a hand has fewer
     merge         whether hands of a bucket share a column
-    here          room, as `room_on_board` makes it
+    here          room, as `room_on_board` makes it; its `at` says where in the lists, and goes on
     counts        [3, 2, N] gets how many columns, groups and hands there are
     out           `HandLists`
     """
     at = here.at
-    at[:] = 0
     for board in range(live.shape[1]):
         _card_rows(live[:, board], hand_cards, here.row)
+        _arrange_both(live[:, board], bucket[:, board], strength[board], merge, here)
         for player in range(2):
-            _arrange(player, live[player, board], bucket[player, board], strength[board], merge, here)
-        for player in range(2):
-            _list_hands(player, bucket[player, board], here, at[player], out)
-            groups = _list_columns(player, hand_cards, strength[board], here, at[player], out)
+            _list_hands(player, bucket[player, board], merge, here, at[player], out)
+            groups = _list_columns(player, hand_cards, strength[board], merge, here, at[player], out)
             found = (here.held[player, 1], groups, here.held[player, 0])
             for kind in range(3):
                 counts[kind, player, board] = found[kind]

@@ -8,14 +8,14 @@ Hands that a renaming of suits takes to each other, and that share a bucket, may
 then have one cell for all of them, the first hand's, and every hand is listed only where each counts.
 """
 
-from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards, live_hands, of_hands
-from mccfr.solvers.public.hand_lists import HandLists, list_hands, room_for, room_on_board
+from mccfr.solvers.public.hand_lists import list_hands, room_for, room_on_board
 
 Ints = npt.NDArray[Any]
 _TOGETHER = 128  # boards that are listed at once
@@ -85,59 +85,46 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
     """
-    held = np.flatnonzero(cards.reach.any(axis=0))  # of 1,326 often some fifty
+    held = np.flatnonzero(cards.reach.any(axis=0)).astype(np.int32)  # of 1,326 often some fifty
     names, cards = cards.hand_names, of_hands(cards, held)
-    hand_cards = np.ascontiguousarray(cards.hand_cards)
-    on_board = room_on_board(hand_cards)
-    start, counts, found = 0, np.zeros((3, 2, len(walked) + 1), np.int64), _Parts({})  # columns, groups, hands
-    for street, live in enumerate(live_hands(cards)):
+    hand_cards, starts = np.ascontiguousarray(cards.hand_cards), np.cumsum([0, *map(len, cards.board_cards)])
+    boards = [np.flatnonzero(walked[first:stop]) for first, stop in pairwise(starts)]
+    live = [here[:, own] for here, own in zip(live_hands(cards), boards, strict=True)]
+    hands = [sum(int(np.count_nonzero(here[player])) for here in live) for player in range(2)]
+    lists, on_board, counts = (
+        room_for(sum(hands)),
+        room_on_board(hand_cards),
+        np.zeros((3, 2, starts[-1] + 1), np.int64),
+    )
+    on_board.at[1] = hands[0]
+    for street, own in enumerate(boards):
         strengths = cards.strength if street + 1 == cards.streets else np.zeros_like(cards.strength[:1])
-        numbers = np.flatnonzero(walked[start : start + live.shape[1]])
-        for some in np.split(numbers, range(_TOGETHER, len(numbers), _TOGETHER)):
-            here, sizes = np.ascontiguousarray(live[:, some]), np.zeros((3, 2, len(some)), np.int64)
-            room = room_for(int(here.sum(axis=(1, 2)).max()))
+        for begin in range(0, len(own), _TOGETHER):
+            some, sizes = own[begin : begin + _TOGETHER], np.zeros((3, 2, min(_TOGETHER, len(own) - begin)), np.int64)
+            here = np.ascontiguousarray(live[street][:, begin : begin + _TOGETHER])
             bucket, strength = (
                 np.ascontiguousarray(of, np.int32)  # one kernel for all
                 for of in (cards.bucket[street][:, some], strengths[some % len(strengths)])
             )
-            list_hands(here, bucket, strength, hand_cards, merge, on_board, sizes, room)
-            counts[:, :, start + some + 1] = sizes
-            for player, ends in enumerate(sizes.sum(axis=2).T.tolist()):
-                found.add(player, ends, room)
-        start += live.shape[1]
+            list_hands(here, bucket, strength, hand_cards, merge, on_board, sizes, lists)
+            counts[:, :, starts[street] + some + 1] = sizes
     first, group_first, every_first = np.cumsum(counts.reshape(3, -1), axis=1).reshape(counts.shape)
-    columns = {name: found.joined(name) for name in ("hand", "bucket", "place", "card", "same", "group")}
-    columns["hand"] = held[columns["hand"]].astype(np.int32)
+    stop = on_board.at.T.tolist()  # of columns, groups, hands
+    columns = dict(zip(("hand", "bucket", "place", "same"), lists.columns, strict=True)) | {"card": lists.card}
+    columns = {name: _closed(column, hands[0], *stop[0]) for name, column in columns.items()}
+    columns |= {"hand": held[columns["hand"]], "group": _closed(lists.group, hands[0], *stop[1])}
     if np.any(columns["bucket"] < 0):
         name = names[int(columns["hand"][np.argmin(columns["bucket"])])]
         raise ValueError(f"hand {name} can be dealt but has no bucket on a board")
-    every = {"ranked": held[found.joined("ranked")].astype(np.int32), "column": found.joined("column")}
-    if merge and len(every["column"]) > len(columns["hand"]):
-        every |= {name: found.joined(f"every_{name}") for name in ("hand", "place", "card")}
-        every["hand"] = held[every["hand"]].astype(np.int32)
+    hand, column, ranked, place = lists.every
+    every = {"ranked": held[ranked], "column": column}
+    if merge and len(column) > len(columns["hand"]):
+        every |= {"hand": held[hand], "place": place, "card": lists.ranked}
     else:
         every_first, every = first, every | {name: columns[name] for name in ("hand", "place", "card")}
     return Ranges(first, group_first=group_first, every=EveryHand(every_first, **every), **columns)
 
 
-class _Parts(NamedTuple):
-    """Lists by name as they are found, board by board, of player 0 and of player 1."""
-
-    found: dict[str, tuple[list[Ints], list[Ints]]]
-
-    def add(self, player: int, ends: Sequence[int], lists: HandLists) -> None:
-        """Those of the next boards; ends: columns, groups and hands of the player there."""
-        own, hands = lists.columns[player, :, : ends[0]].copy(), lists.every[player, :, : ends[2]].copy()
-        parts = dict(zip(("hand", "bucket", "place", "same"), own, strict=True))
-        parts |= dict(zip(("every_hand", "column", "ranked", "every_place"), hands, strict=True))
-        parts["card"], parts["every_card"] = (
-            lists.card[player, : ends[0]].copy(),
-            lists.ranked[player, : ends[2]].copy(),
-        )
-        parts["group"] = lists.group[player, : ends[1]].copy()
-        for name, part in parts.items():
-            self.found.setdefault(name, ([], []))[player].append(part)
-
-    def joined(self, name: str) -> Ints:
-        """All of player 0's, then all of player 1's, which are kept no longer."""
-        return np.concatenate([part for own in self.found.pop(name) for part in own])
+def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
+    """Rows up to `end`, then those from `begin` to `stop`: without what player 0 left of his room."""
+    return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])
