@@ -40,9 +40,10 @@ METHODS = ("resolving", "maxmargin", "unsafe")
 """Gadgets by the names that commands take, the default first."""
 BOARDS = 8
 """Full boards of one iteration where boards are sampled."""
-BEGUN = 1.0
-"""Pots that our regrets begin with there, shared out as we play by the strategy in force: so the policy's play is where
-we start from, and what it does well is not lost to few boards (docs/measured/resolving.md)."""
+BEGUN, BEGUN_SAMPLED = 2.0, 1.0
+"""Pots that regrets begin with where all boards are walked, and where some are, shared out as the strategy in force
+plays: so its play is where we start from, and what it does well is not lost in few iterations.  The opponent's are
+shared out as it says, too, if only evenly, and learn less hastily (docs/measured/resolving.md)."""
 MOST_GIVEN = 0.005
 """Of the pot, by real hands on all boards: what gives away more than the strategy in force is not played there."""
 _SAMPLED = PRESETS["dcfr"]  # of gadgets there
@@ -144,8 +145,8 @@ def resolve(
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force; of the safe methods'
                   results neither bound nor gap relies on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
-    begun         where boards are sampled, the strategy in force, as `Resolved.tables`: ours begins with it, and is it
-                  in the end if what was found gives away more than `MOST_GIVEN` of the pot
+    begun         the strategy in force, as `Resolved.tables`, for regrets to begin with; where boards are sampled, ours
+                  is it in the end, too, if what was found gives away more than `MOST_GIVEN` of the pot
     workers       threads that share the boards of the next street; what is found does not depend on them
     seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
                   not asked then
@@ -180,7 +181,7 @@ def resolve(
     if spot.merged:
         return _Responded(side, gadget, alike, seed, begun).run(effort)
     cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
-    return _FullWidth(side, gadget, alike, cfr).run(effort)
+    return _FullWidth(side, gadget, alike, cfr, begun).run(effort)
 
 
 class _Solver(ABC):
@@ -237,10 +238,19 @@ class _FullWidth(_Solver):
     """All boards in every iteration."""
 
     def __init__(
-        self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None, cfr: VectorCfr
+        self,
+        side: _Side,
+        gadget: Gadget,
+        alike: Sequence[npt.NDArray[np.integer]] | None,
+        cfr: VectorCfr,
+        begun: Tables | None,
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
+        pots = BEGUN * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # a board's, by street
+        for block, table in enumerate(begun or ()):
+            if (name := table_name("regret", block)) in self._tables:
+                self._tables[name][:] = pots[block // 2] * table
 
     def _iterate(self) -> None:
         cfr, player, gadget = self._cfr, self._side.player, self._gadget
@@ -272,7 +282,7 @@ class _Responded(_Solver):
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]
             held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # hands of a bucket, on a board
-            self._tables[name][:] = BEGUN * game.pot_chips * held * table
+            self._tables[name][:] = BEGUN_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:
         """As `_Solver.run`."""

@@ -208,7 +208,7 @@ class Resolver:
         """A spot once it is solved.
 
         alternatives  [H] what a best response to the strategy in force wins; None where the method is not safe
-        before        that strategy: what a flop's solution begins with, if it is known
+        before        that strategy, which the solution begins with, if it is known
         """
         settings = self.settings
         cold = spot.merged and before is None
@@ -223,7 +223,7 @@ class Resolver:
             variant=VARIANT,
             dtype="float32",
             workers=settings.workers,
-            begun=before if spot.merged else None,
+            begun=before,
         )
         return PublicState(
             self,

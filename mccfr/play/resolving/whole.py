@@ -94,7 +94,8 @@ def resolve_street(
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
-            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=before)
+            known = before if merged else None  # what forgets nothing gains nothing by it
+            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=known)
             made.write(spot, player, found.tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
