@@ -112,14 +112,16 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
     stop = on_board.at.T.tolist()  # of columns, groups, hands
     columns = dict(zip(("hand", "bucket", "place", "same"), lists.columns, strict=True)) | {"card": lists.card}
     columns = {name: _closed(column, hands[0], *stop[0]) for name, column in columns.items()}
-    columns |= {"hand": held[columns["hand"]], "group": _closed(lists.group, hands[0], *stop[1])}
+    columns["group"] = _closed(lists.group, hands[0], *stop[1])
+    hand, column, ranked, place = lists.every
+    for numbers in (columns["hand"], ranked, *([hand] if merge else [])):
+        numbers[:] = held[numbers]  # in place, since it stays there
     if np.any(columns["bucket"] < 0):
         name = names[int(columns["hand"][np.argmin(columns["bucket"])])]
         raise ValueError(f"hand {name} can be dealt but has no bucket on a board")
-    hand, column, ranked, place = lists.every
-    every = {"ranked": held[ranked], "column": column}
+    every = {"ranked": ranked, "column": column}
     if merge and len(column) > len(columns["hand"]):
-        every |= {"hand": held[hand], "place": place, "card": lists.ranked}
+        every |= {"hand": hand, "place": place, "card": lists.ranked}
     else:
         every_first, every = first, every | {name: columns[name] for name in ("hand", "place", "card")}
     return Ranges(first, group_first=group_first, every=EveryHand(every_first, **every), **columns)
