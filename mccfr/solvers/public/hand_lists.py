@@ -37,8 +37,8 @@ class OnBoard(NamedTuple):
     held           [2, 2] hands and columns of each player
     at             [2, 3] columns, groups and hands, where a player's next are written
     row            [cards+1] rows of sums by card, the last for no card
-    room           [H]
-    tally          [257]
+    room           [H] hands, in sorting
+    tally          [257] keys by their byte, in sorting
     """
 
     order: npt.NDArray[np.int64]
