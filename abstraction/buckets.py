@@ -16,6 +16,7 @@ from abstraction.lookup import NO_BUCKET
 from abstraction.recipe import STREETS
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
 from storage.checksums import cells_checksum
+from storage.damage import DamagedError
 from storage.manifest import content_hash
 
 CELLS = "cells"
@@ -45,7 +46,7 @@ def _damage_is_bad_input() -> Iterator[None]:
     """Whoever opens an abstraction was given it by the user: what is wrong with it is a `ValueError`."""
     try:
         yield
-    except OSError as error:
+    except (DamagedError, FileNotFoundError) as error:
         raise ValueError(f"{error}: build the abstraction again") from None
 
 
@@ -64,7 +65,8 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 class Abstraction:
     """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed.
 
-    Opening it and reading it raise `ValueError` where files are missing or damaged.
+    Opening it and reading it raise `ValueError` where files are missing or damaged, and `UnreadableError` where the
+    system cannot read them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -218,13 +220,13 @@ class Abstraction:
 
 
 def verify_abstraction(path: Path) -> list[str]:
-    """Check every byte; one sentence for each problem."""
+    """Check every byte; one sentence for each problem.  Raises `UnreadableError` where the system cannot read a file."""
     problems: list[str] = []
     streets: tuple[str, ...] = STREETS
     if numbers := list_checkpoints(path / STREETS[0]):
         try:
             listing = _listing(open_checkpoint(checkpoint_path(path / STREETS[0], numbers[-1])))
-        except (OSError, ValueError):
+        except (DamagedError, ValueError):
             listing = None  # what is wrong is told below
         streets = STREETS if listing is None else STREETS[: listing.streets]
     for street in streets:

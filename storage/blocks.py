@@ -23,6 +23,7 @@ import numpy as np
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
 from storage.checkpoint import Checkpoint
+from storage.damage import DamagedError
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 BLOCKS = "blocks"
@@ -264,11 +265,11 @@ def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
     try:
         found = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
-        raise OSError(f"{root / name} is gone, and a checkpoint names it") from None
+        raise DamagedError(f"{root / name} is gone, and a checkpoint names it") from None
     except ValueError as error:
-        raise OSError(str(error)) from error
+        raise DamagedError(str(error)) from error
     if found.content_hash != content_hash:
-        raise OSError(f"{root / name} is another version than the one that its checkpoint names")
+        raise DamagedError(f"{root / name} is another version than the one that its checkpoint names")
     return found
 
 

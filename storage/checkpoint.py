@@ -5,17 +5,19 @@ A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.za
 because a missing Zarr chunk would otherwise read as zeros, and another's as its own.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
 
 from storage import contiguous
 from storage.contiguous import FileCells
+from storage.damage import DamagedError, UnreadableError, reading
 from storage.formats import (
     NotFiniteError,
     blocks,
@@ -47,11 +49,15 @@ def checkpoint_path(root: Path, number: int) -> Path:
 
 
 def list_checkpoints(root: Path) -> list[int]:
-    """Return the numbers of the checkpoints in `root`, ascending, without a look inside; [] where there is no root."""
-    root = Path(root)
-    if not root.is_dir():
+    """Return the numbers of the checkpoints in `root`, ascending, without a look inside; [] where there is no root.
+
+    Raises `UnreadableError` where the system cannot list them.
+    """
+    try:
+        with reading(Path(root)), os.scandir(root) as entries:
+            names = [entry.name for entry in entries if _NUMBER.fullmatch(entry.name) and entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    names = [entry.name for entry in root.iterdir() if entry.is_dir() and _NUMBER.fullmatch(entry.name)]
     return sorted(int(name) for name in names if f"{int(name):06d}" == name)
 
 
@@ -109,7 +115,7 @@ class Checkpoint:
                 continue
             problem = self.file_problem(name)
             if problem:
-                raise OSError(f"checkpoint {self.path}: {problem}")
+                raise DamagedError(f"checkpoint {self.path}: {problem}")
             self._checked.add(name)
 
     def file_problem(self, name: str) -> str | None:
@@ -130,7 +136,8 @@ class Checkpoint:
 
         Raises:
             KeyError: there is no such array.
-            OSError: a file of it is damaged or missing.
+            DamagedError: a file of it is damaged or missing.
+            UnreadableError: the system cannot read a file of it.
             ValueError: its files state another shape or dtype than the manifest; nothing has been allocated then.
         """
         return self._read(self.spec(name), None)
@@ -138,7 +145,7 @@ class Checkpoint:
     def read_into(self, name: str, out: np.ndarray) -> None:
         """Read one array, block by block, into `out` [shape of the array, its dtype], which is changed in place.
 
-        Raises as `read`, and ValueError where `out` does not fit; after an OSError part of `out` may have been written.
+        Raises as `read`, and ValueError where `out` does not fit; after another error part of `out` may be written.
         """
         spec = self.spec(name)
         if out.shape != spec.shape or out.dtype != spec.numpy_dtype:
@@ -173,18 +180,17 @@ class Checkpoint:
 
     @contextmanager
     def _opened(self, spec: ArraySpec) -> Iterator[Any]:
-        """One array for reading by slices; `OSError` for whatever a library says of bad data."""
-        with self._layout.open_array(self.path, spec, list(self.files)) as array:
-            try:
-                yield array
-            except (RuntimeError, LookupError, TypeError) as error:  # libraries have many words for bad data
-                raise OSError(f"checkpoint {self.path}: array {spec.name!r} cannot be read: {error!r}") from error
+        """One array for reading by slices; `DamagedError` for whatever a library says of bad data."""
+        with _inside(self.path), self._layout.open_array(self.path, spec, list(self.files)) as array:
+            yield array
 
     def _read_whole(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
         cells = self._checked_cells(spec)
         found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
-        if not contiguous.read_array(self.path, cells, found):
-            raise OSError(f"checkpoint {self.path}: {contiguous.other_cells(spec, cells)}")
+        with _inside(self.path):
+            sound = contiguous.read_array(self.path, cells, found)
+        if not sound:
+            raise DamagedError(f"checkpoint {self.path}: {contiguous.other_cells(spec, cells)}")
         if out is None or found is out:
             return found
         out[...] = found
@@ -193,14 +199,14 @@ class Checkpoint:
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
         """Where a whole array lies, once its file is long enough for it.
 
-        Raises `OSError` for a file that is not as it should be, `ValueError` where the manifest disagrees with itself.
+        Raises `DamagedError` for a file that is not as it should be, `ValueError` where the manifest contradicts itself.
         """
         cells = self._cells[spec.name]
         problem = f"{cells.file} is not in the manifest"
         if cells.file in self.files:
             problem = file_problem(self.path, cells.file, self.files[cells.file], content=False) or ""
         if problem:
-            raise OSError(f"checkpoint {self.path}: {problem}")
+            raise DamagedError(f"checkpoint {self.path}: {problem}")
         end = cells.offset_bytes + spec.nbytes
         if not 0 <= cells.offset_bytes < end <= self.files[cells.file].length_bytes:
             raise ValueError(
@@ -222,24 +228,29 @@ class Checkpoint:
         return problems
 
     def _whole_problems(self, name: str, specs: Sequence[ArraySpec]) -> list[str]:
-        """As `file_problems`, of the file of some whole arrays."""
+        """Return what is wrong with the file of some whole arrays; raises as `verify`."""
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
             places.sort(key=lambda place: place[1].offset_bytes)
             return contiguous.file_problems(self.path / name, self.files[name].checksum, places)
-        except (OSError, ValueError) as error:
+        except (DamagedError, ValueError) as error:
             return [str(error)]
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode every cell of an array, and see that it is finite; a sentence about what is wrong, or None."""
+        """Decode every cell of an array, and see that it is finite; a sentence about what is wrong, or None.
+
+        Raises as `verify`.
+        """
         if spec.name in self._cells:
             return None  # `file_problems` has looked
         try:
-            with self._layout.open_array(self.path, spec, list(self.files)) as array:
+            with self._opened(spec) as array:
                 for block in blocks(spec.shape, array.chunks):
                     check_finite(spec, array[block], [edge.start for edge in block])
         except NotFiniteError as error:
             return str(error)
+        except (UnreadableError, FileNotFoundError, MemoryError):
+            raise
         except Exception as error:  # whatever a library says about a file it cannot read is the finding
             return f"array {spec.name!r} cannot be read: {error}"
         return None
@@ -247,9 +258,22 @@ class Checkpoint:
 
 def is_checkpoint(path: Path) -> bool:
     """Return whether a directory has the place and the files of a checkpoint, sound or not."""
-    return _NUMBER.fullmatch(Path(path).name) is not None and any(
-        (Path(path) / name).exists() for name in (STATE, MANIFEST)
-    )
+    with reading():
+        return _NUMBER.fullmatch(Path(path).name) is not None and any(
+            (Path(path) / name).exists() for name in (STATE, MANIFEST)
+        )
+
+
+@contextmanager
+def _inside(path: Path) -> Iterator[None]:
+    """Raise `DamagedError` where a file of the checkpoint `path` is missing, unless the checkpoint itself is gone."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        with reading(path):
+            if not path.is_dir():
+                raise
+        raise DamagedError(f"checkpoint {path}: {error.filename or 'a file'} is missing") from None
 
 
 def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoint:
@@ -258,15 +282,22 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
     `kind`: the class of what is returned.
 
     Raises:
-        FileNotFoundError: there is no manifest.
-        OSError: the manifest or the state is damaged, or one of them or the directory is a symbolic link.
+        FileNotFoundError: there is no such directory.
+        DamagedError: the manifest or the state is damaged or missing, or one of them or the directory is a symbolic
+            link.
+        UnreadableError: the system cannot read them: nothing can be said of the checkpoint then.
         ValueError: another format or format version, with both in the message; an intact manifest that is none, or a
             state that is no JSON object.
     """
     path = Path(path)
-    if path.is_symlink():
-        raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
-    return kind(path, read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, WHOLE_VERSION]))
+    with reading(path):
+        linked = path.is_symlink()
+    if linked:
+        raise DamagedError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
+    with _inside(path):
+        return kind(
+            path, read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, WHOLE_VERSION])
+        )
 
 
 def verify(path: Path) -> list[str]:
@@ -276,11 +307,13 @@ def verify(path: Path) -> list[str]:
         One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
         missing, extra, links, of another length or checksum, arrays that cannot be read, differ from the schema or
         hold cells that are NaN or infinite.  Empty for a sound checkpoint.
+
+    Raises `UnreadableError` where the system cannot read a file.
     """
     path = Path(path)
     try:
         checkpoint = open_checkpoint(path)
-    except (OSError, ValueError) as error:
+    except (DamagedError, FileNotFoundError, ValueError) as error:
         return [f"{path.name}: {error}"]
     problems = []
     if _NUMBER.fullmatch(path.name) and path.name != f"{checkpoint.number:06d}":
@@ -295,8 +328,15 @@ def verify(path: Path) -> list[str]:
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     """Entries of the directory that no manifest speaks of."""
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
-    found = {entry.relative_to(path).as_posix() for entry in path.rglob("*")}
+    found = set()
+    with reading(path):
+        for folder, names, file_names in os.walk(path, onerror=_raise):
+            found |= {Path(folder, name).relative_to(path).as_posix() for name in (*names, *file_names)}
     return [f"{name} is not in the manifest" for name in sorted(found - {MANIFEST, *files, *folders})]
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
 
 
 def newest_valid(
@@ -317,13 +357,14 @@ def newest_valid(
     Raises:
         ValueError: the newest sound checkpoint has another identity, or a checkpoint another format version; the
             message has both values.  Going back to an older one would lose work without a word.
+        UnreadableError: the system cannot read a checkpoint, which may be sound.
     """
     problems: list[str] = []
     for number in reversed(list_checkpoints(root)):
         path = checkpoint_path(root, number)
         try:
             checkpoint = open_checkpoint(path)
-        except OSError as error:
+        except DamagedError as error:
             problems.append(f"{path.name}: {error}")
             continue
         found = verify(path)

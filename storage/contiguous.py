@@ -20,6 +20,7 @@ import numpy as np
 
 from storage import durable
 from storage.checksums import Checksum, checksum, joined
+from storage.damage import DamagedError, reading
 from storage.formats import NotFiniteError, TableFormat, first_not_finite
 from storage.mapping import Region, map_anonymous
 from storage.schema import ArraySpec
@@ -103,7 +104,7 @@ class MovingFile:
         while left:
             done = os.preadv(descriptor, [left], offset)
             if done == 0:
-                raise OSError(f"{self._path} ends at byte {offset}, in the midst of its cells")
+                raise DamagedError(f"{self._path} ends at byte {offset}, in the midst of its cells")
             left, offset = left[done:], offset + done
         return piece.cells
 
@@ -236,11 +237,12 @@ def _read_piece(file: MovingFile, piece: Piece) -> tuple[int, int]:
 
 
 def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
-    """Fill a C-ordered array with cells of its size; whether they have their checksum.
+    """Fill a C-ordered array with cells of its size; return whether they have their checksum.
 
-    Raises `OSError` where the disk fails, or the file is too short.
+    Raises `UnreadableError` where the system cannot read the file, `DamagedError` where it is too short.
     """
-    with moving(directory / cells.file, os.O_RDONLY) as file:
+    path = directory / cells.file
+    with reading(path), moving(path, os.O_RDONLY) as file:
         return _sum_of(partial(_read_piece, file), pieces(out, cells.offset_bytes), out.nbytes) == cells.crc32c
 
 
@@ -250,10 +252,10 @@ def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec
     stated  crc32c of the file
     places  of its arrays: (which, where its cells are), by their offsets
 
-    Raises `OSError` where the disk fails, or the file is too short.
+    Raises `UnreadableError` where the system cannot read the file, `DamagedError` where it is too short.
     """
     bad: list[NotFiniteError] = []
-    with moving(path, os.O_RDONLY) as file:
+    with reading(path), moving(path, os.O_RDONLY) as file:
 
         def read(spec: ArraySpec, offset: int) -> int:
             def work(span: tuple[int, int]) -> tuple[int, int]:

@@ -4,12 +4,14 @@ A copy is whole or not there, as what it is a copy of: written under a temporary
 with the manifest on the way, then renamed.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from storage import checkpoint as checkpoints
 from storage import durable
 from storage.blocks import BLOCKS, CHECKPOINTS, named_by, versions_named
 from storage.checksums import CRC32C, Checksum
+from storage.damage import DamagedError, reading
 from storage.outputs import output
 
 _MANIFEST = "manifest.json"
@@ -19,8 +21,8 @@ _PIECE_BYTES = 4 << 20
 def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> None:
     """Copy a checkpoint of ROOT, and the versions of some blocks that it names, to a place of the same form.
 
-    What no checkpoint of ROOT, or copy of one, names any more goes from there.  Raises `OSError` for files that are
-    damaged, and where there is no room.
+    What no checkpoint of ROOT, or copy of one, names any more goes from there.  Raises `DamagedError` for files that
+    are damaged, `UnreadableError` where the system cannot read one, and `OSError` where there is no room.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
     found = checkpoints.open_checkpoint(root / name)
@@ -41,7 +43,8 @@ def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> N
 def restore(root: Path, place: Path) -> list[str]:
     """Put back what a place has and ROOT lacks, or has damaged; returns its names, relative to ROOT.
 
-    Raises `OSError` where there is no room.
+    Raises `OSError` where there is no room, and `UnreadableError` where the system cannot read one of both: what cannot
+    be read for now is not replaced.
     """
     found = []
     for path in (*_versions(place), *_whole(place, CHECKPOINTS)):
@@ -79,7 +82,7 @@ def _copy(source: Path, target: Path, name: str) -> None:
         durable.make_dir(temporary)
         for file, stated in found.files.items():
             if _copy_file(source / name / file, temporary / file, stated.kind) != stated[:2]:
-                raise OSError(f"{source / name}: {file} is not what the manifest states")
+                raise DamagedError(f"{source / name}: {file} is not what the manifest states")
         _copy_file(source / name / _MANIFEST, temporary / _MANIFEST, CRC32C)
         for folder in sorted((path for path in temporary.rglob("*") if path.is_dir()), reverse=True):
             durable.fsync_dir(folder)
@@ -90,12 +93,16 @@ def _content_hash(path: Path) -> str | None:
     """What a checkpoint or version is; None where there is none that can be opened."""
     try:
         return checkpoints.open_checkpoint(path).content_hash
-    except (OSError, ValueError):
+    except (DamagedError, FileNotFoundError, ValueError):
         return None
 
 
 def _copy_file(source: Path, target: Path, kind: str) -> tuple[int, Checksum]:
     """Copy a file, piece by piece, durably; its length and checksum."""
     durable.make_dirs(target.parent)
-    with source.open("rb") as file:
-        return durable.write_file(target, iter(lambda: file.read(_PIECE_BYTES), b""), kind)
+
+    def pieces() -> Iterator[bytes]:
+        with reading(source), source.open("rb") as file:
+            yield from iter(lambda: file.read(_PIECE_BYTES), b"")
+
+    return durable.write_file(target, pieces(), kind)

@@ -19,6 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
+from storage.damage import reading
 from storage.threads import ordered
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -188,9 +189,12 @@ def adopt_tree(
 
 
 def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Return (length in bytes, checksum of the `kind`) of a file, reading it piece by piece."""
+    """Return (length in bytes, checksum of the `kind`) of a file, reading it piece by piece.
+
+    Raises `UnreadableError` where the system cannot read it.
+    """
     length, taken = 0, new_sum(kind)
-    with path.open("rb", buffering=0) as file:
+    with reading(path), path.open("rb", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
             taken.update(piece)
@@ -390,6 +394,8 @@ def whole_lines_length(file: BinaryIO) -> int:
 
 def read_lines(path: Path) -> list[str]:
     """Return the whole lines of a journal, none where it is absent; a torn last line (no line break) is left out."""
-    if not path.exists():
+    try:
+        with reading(path):
+            return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1]
+    except FileNotFoundError:
         return []
-    return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1]

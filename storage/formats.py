@@ -14,6 +14,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from storage.checksums import Checksum
+from storage.damage import DamagedError
 from storage.mapping import Region
 from storage.schema import ArraySpec
 
@@ -135,13 +136,15 @@ def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, rati
         where:        the file
 
     Raises:
-        OSError: there are too few bytes for the array, or one chunk is larger than any that is written.
+        DamagedError: there are too few bytes for the array, or one chunk is larger than any that is written.
     """
     chunk_bytes = math.prod(chunks) * spec.numpy_dtype.itemsize
     if chunk_bytes > MOST_CHUNK_BYTES:
-        raise OSError(f"{where}: a chunk of {chunk_bytes:,} bytes; at most {MOST_CHUNK_BYTES:,} are allowed")
+        raise DamagedError(f"{where}: a chunk of {chunk_bytes:,} bytes; at most {MOST_CHUNK_BYTES:,} are allowed")
     if stored_bytes * ratio < spec.nbytes:
-        raise OSError(f"{where}: {stored_bytes} stored bytes of array {spec.name!r} cannot hold {spec.nbytes} bytes")
+        raise DamagedError(
+            f"{where}: {stored_bytes} stored bytes of array {spec.name!r} cannot hold {spec.nbytes} bytes"
+        )
 
 
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:

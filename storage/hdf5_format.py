@@ -15,7 +15,6 @@ import itertools
 import json
 import mmap
 import os
-import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ import numpy as np
 
 from storage import durable
 from storage.checksums import XXH3, Checksum
+from storage.damage import DamagedError, decoding, reading
 from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.mapping import HUGE_PAGE_BYTES, Region
 from storage.schema import ArraySpec, split_at_chunks
@@ -168,7 +168,7 @@ def write_tables(
         {name of the file: (length in bytes, XXH3-128)}.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
-    with _system_errors(directory / TABLES), h5py.File(directory / TABLES, "x") as file:
+    with decoding(directory / TABLES, str(directory / TABLES)), h5py.File(directory / TABLES, "x") as file:
         _note(file, notes)
         for spec in specs:
             shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
@@ -183,19 +183,6 @@ def write_tables(
             _label_axes(dataset, spec)
             _write_chunks(dataset, arrays[spec.name], spec, shape, compressed, background)
     return {TABLES: durable.adopt_file(directory / TABLES, kind=XXH3)}
-
-
-@contextlib.contextmanager
-def _system_errors(path: Path) -> Iterator[None]:
-    """Give the system's errors the form that Python gives them; the library's text has several lines."""
-    try:
-        yield
-    except (OSError, RuntimeError) as error:
-        stated = re.search(r"errno = (\d+)", str(error))
-        number = getattr(error, "errno", None) or (int(stated[1]) if stated else None)
-        if number is None:
-            raise OSError(f"{path}: {' '.join(str(error).split())}") from error
-        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def _write_chunks(
@@ -219,21 +206,21 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
     """The dataset, if all of it is in this file: the manifest's checksum says nothing of others.
 
     External and soft links lead elsewhere, and so do virtual datasets and external raw files, neither of which has
-    chunks.  `OSError` for all of them, and where there is no dataset.
+    chunks.  `DamagedError` for all of them, and where there is no dataset.
     """
     parts = name.split("/")
     for depth in range(1, len(parts) + 1):
         place = "/".join(parts[:depth])
         link = file.get(place, getlink=True)
         if link is None:
-            raise OSError(f"{path} has no array {name!r}")
+            raise DamagedError(f"{path} has no array {name!r}")
         if not isinstance(link, h5py.HardLink):
-            raise OSError(f"{path}: {place} in it is no hard link, and checkpoints have no others")
+            raise DamagedError(f"{path}: {place} in it is no hard link, and checkpoints have no others")
     dataset = file[name]
     if not isinstance(dataset, h5py.Dataset):
-        raise OSError(f"{path} has no array {name!r}")
+        raise DamagedError(f"{path} has no array {name!r}")
     if dataset.chunks is None:
-        raise OSError(f"{path}: array {name!r} is not stored in chunks of this file, as those of checkpoints are")
+        raise DamagedError(f"{path}: array {name!r} is not stored in chunks of this file, as those of checkpoints are")
     return dataset
 
 
@@ -248,12 +235,14 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        OSError: the file is not in the manifest, has no such array in chunks of its own, or cannot hold its cells.
+        DamagedError: the file is not in the manifest, has no such array in chunks of its own, or cannot hold its cells;
+            also where what is read inside the `with` statement cannot be decoded.
+        UnreadableError: the system cannot read the file.
     """
     path = directory / TABLES
     if TABLES not in files:
-        raise OSError(f"{path} is missing from the manifest")
-    with h5py.File(path, "r") as file:
+        raise DamagedError(f"{path} is missing from the manifest")
+    with reading(path), decoding(path, f"{path} cannot be read"), h5py.File(path, "r") as file:
         dataset = _own_dataset(file, spec.name, path)
         check_layout(spec, dataset.shape, dataset.dtype, path)
         check_chunks(spec, dataset.chunks, dataset.id.get_storage_size(), _DEFLATE_RATIO, path)

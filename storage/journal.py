@@ -7,9 +7,10 @@ left by a crash, is not one of them.
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from storage import durable
+from storage.damage import reading
 
 _BLOCK_BYTES = 1 << 16
 
@@ -22,10 +23,11 @@ class Line(NamedTuple):
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the whole lines of a journal from its beginning, none where it is absent."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
+    """Yield the whole lines of a journal from its beginning, none where it is absent.
+
+    Raises `UnreadableError` where the system cannot read it.
+    """
+    with reading(path), _opened(path) as file:
         start = 0
         for data in file:
             if data.endswith(b"\n"):
@@ -33,11 +35,17 @@ def lines(path: Path) -> Iterator[Line]:
             start += len(data)
 
 
+def _opened(path: Path) -> BinaryIO:
+    """A journal for reading; one that is absent is empty."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return io.BytesIO()
+
+
 def lines_backwards(path: Path) -> Iterator[Line]:
-    """Yield the whole lines of a journal from its end, reading no more of it than is taken."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
+    """Yield the whole lines of a journal from its end, reading no more of it than is taken; raises as `lines`."""
+    with reading(path), _opened(path) as file:
         end = durable.whole_lines_length(file)
         if end == 0:
             return
@@ -59,7 +67,7 @@ def lines_backwards(path: Path) -> Iterator[Line]:
 def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
     """The numbers, from 1, of the lines that begin at the offsets `starts`, which ascend."""
     numbers, number, place = [], 1, 0
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         for start in starts:
             while place < start:
                 block = file.read(min(_BLOCK_BYTES, start - place))
@@ -79,7 +87,7 @@ def replace_end(path: Path, start: int, kept: Sequence[bytes]) -> None:
         return
 
     def pieces() -> Iterator[bytes]:
-        with path.open("rb") as file:
+        with reading(path), path.open("rb") as file:
             left = start
             while left > 0 and (block := file.read(min(io.DEFAULT_BUFFER_SIZE * 16, left))):
                 left -= len(block)

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, NoReturn
 
+from storage.damage import reading
+
 MAX_JSON_BYTES = 64 << 20
 """Of one file, unless the reader knows better; the manifest of a terabyte of tables takes 40 MB."""
 MAX_JSON_DEPTH = 64
@@ -37,13 +39,17 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
-    """The content of a file; `ValueError`, before anything is read, where it is longer than `most_bytes`."""
-    length = path.stat().st_size
-    if length > most_bytes:
-        raise ValueError(f"{path} has {length:,} bytes; at most {most_bytes:,} are allowed")
-    return path.read_bytes()
+    """The content of a file; `ValueError`, before anything is read, where it is longer than `most_bytes`.
+
+    Raises `UnreadableError` where the system cannot read it.
+    """
+    with reading(path):
+        length = path.stat().st_size
+        if length > most_bytes:
+            raise ValueError(f"{path} has {length:,} bytes; at most {most_bytes:,} are allowed")
+        return path.read_bytes()
 
 
 def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> Any:
-    """The value of a JSON file; raises as `read_bounded` and `parse_json`, and `OSError` where it cannot be read."""
+    """The value of a JSON file; raises as `read_bounded` and `parse_json`."""
     return parse_json(read_bounded(path, most_bytes), path)

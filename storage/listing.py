@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from storage import durable
 from storage.checksums import CRC32C, Checksum, is_checksum
+from storage.damage import reading
 from storage.schema import check_relative_name
 from storage.threads import ordered
 
@@ -59,8 +60,12 @@ def link_problem(root: Path, name: str) -> str | None:
     return None
 
 
+@reading()
 def file_problem(root: Path, name: str, stated: Listed, *, content: bool = True) -> str | None:
-    """What is wrong with a listed file: a link, not there, another length, with `content` another checksum; or None."""
+    """Return what is wrong with a listed file: a link, missing, of another length, with `content` another checksum.
+
+    None for a sound file.  Raises `UnreadableError` where the system cannot read it: nothing can be said of it then.
+    """
     linked = link_problem(root, name)
     if linked:
         return linked

@@ -134,7 +134,7 @@ def _lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
             return [line for line in file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines() if line]
-    except OSError:
+    except FileNotFoundError:
         return []
 
 

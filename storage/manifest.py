@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from storage import durable
+from storage.damage import DamagedError, reading
 from storage.json_files import parse_json, read_bounded
 
 _HASH = "content_hash"
@@ -86,11 +87,16 @@ def read_manifest(path: Path, format_name: str, format_version: int, older: Coll
 
     Raises:
         FileNotFoundError: there is no such file.
-        OSError: the file is damaged, or a symbolic link.
+        DamagedError: the file is damaged, or a symbolic link.
+        UnreadableError: the system cannot read it.
         ValueError: an intact manifest has another format or version; the message has both.
     """
-    if path.is_symlink():
-        raise OSError(f"{path} is a symbolic link, which a manifest may not be: its files would not be what it states")
+    with reading(path):
+        linked = path.is_symlink()
+    if linked:
+        raise DamagedError(
+            f"{path} is a symbolic link, which a manifest may not be: its files would not be what it states"
+        )
     try:
         data = read_bounded(path)
         content = parse_json(data, path)
@@ -100,7 +106,7 @@ def read_manifest(path: Path, format_name: str, format_version: int, older: Coll
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         intact, problem = False, str(error) if isinstance(error, ValueError) else "it is no manifest"
     if not intact:
-        raise OSError(f"{path} is damaged: {problem}")
+        raise DamagedError(f"{path} is damaged: {problem}")
     found = content.get("format")
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")

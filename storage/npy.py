@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from storage.damage import DamagedError, reading
+
 _MAGIC = b"\x93NUMPY\x01\x00"  # and two bytes: the length of the rest of the header
 _PREFIX_BYTES = len(_MAGIC) + 2
 _ALIGNMENT_BYTES = 16
@@ -37,25 +39,30 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     path    the file
     mapped  False: a copy in memory, writable; True: read-only cells on the disk
 
-    Raises `OSError` naming the file where its header has another form, or its length is not what the header states.
+    Raises `DamagedError` naming the file where its header has another form, or its length is not what the header
+    states, and `UnreadableError` where the system cannot read it.
     """
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         prefix = file.read(_PREFIX_BYTES)
         header = file.read(int.from_bytes(prefix[-2:], "little"))
     start, match = _PREFIX_BYTES + len(header), _HEADER.fullmatch(header)
     if prefix[:-2] != _MAGIC or match is None or start % _ALIGNMENT_BYTES:
-        raise OSError(f"{path} has no header of a .npy file, version 1.0, of numbers in row-major order")
+        raise DamagedError(f"{path} has no header of a .npy file, version 1.0, of numbers in row-major order")
     dtype = np.dtype(match["dtype"].decode())
     shape = tuple(int(length) for length in match["shape"].decode().split(",") if length.strip())
-    needed, found = start + math.prod(shape) * dtype.itemsize, path.stat().st_size
+    with reading(path):
+        needed, found = start + math.prod(shape) * dtype.itemsize, path.stat().st_size
     if found != needed or len(shape) > 8:
-        raise OSError(f"{path} has {found:,} bytes; {needed:,} are needed for its shape {shape} of {dtype}")
+        raise DamagedError(f"{path} has {found:,} bytes; {needed:,} are needed for its shape {shape} of {dtype}")
     if found == start:
         return np.empty(shape, dtype)
-    if mapped:
-        # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
-        return np.asarray(np.memmap(path, dtype, "r", start, shape))
-    cells = np.fromfile(path, dtype, offset=start)
-    if cells.size != math.prod(shape):
-        raise OSError(f"{path} became shorter while it was read")
-    return cells.reshape(shape)
+    with reading(path):
+        if mapped:
+            # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
+            return np.asarray(np.memmap(path, dtype, "r", start, shape))
+        cells = np.empty(shape, dtype)
+        with path.open("rb") as file:  # numpy.fromfile would take an error of the disk for the file's end
+            file.seek(start)
+            if file.readinto(cells.reshape(-1).view(np.uint8).data) != cells.nbytes:
+                raise DamagedError(f"{path} became shorter while it was read")
+        return cells

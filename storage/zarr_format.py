@@ -12,6 +12,7 @@ files is a checksum of another kind: a CRC-32C of what ends with its CRC-32C is 
 """
 
 import contextlib
+import functools
 import itertools
 import math
 import os
@@ -24,6 +25,7 @@ import numpy as np
 
 from storage import durable
 from storage.checksums import XXH3, Checksum
+from storage.damage import DamagedError, decoding, reading
 from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.json_files import read_json
 from storage.mapping import Region
@@ -206,31 +208,51 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        OSError: the metadata is no array's, the manifest lacks a chunk, which zarr would read as zeros, or the chunks
-            are too short for what they should hold.
+        DamagedError: the metadata is no array's, the manifest or the directory lacks a chunk, which zarr would read as
+            zeros, or the chunks are too short for what they should hold; also where what is read inside the `with`
+            statement cannot be decoded.
+        UnreadableError: the system cannot read a file.
     """
     import zarr
 
     path = directory / TABLES / spec.name
     try:
         read_json(path / FILE, _METADATA_BYTES)
-        array = zarr.open_array(path, mode="r", zarr_format=3)
-    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-        raise OSError(f"{path} holds no array that can be read: {error}") from error
+        with reading(path), decoding(path, f"{path} holds no array that can be read"):
+            array = zarr.open_array(_whole_store()(path), mode="r", zarr_format=3)
+    except ValueError as error:
+        raise DamagedError(f"{path} holds no array that can be read: {error}") from error
     check_layout(spec, array.shape, array.dtype, path)
     if array.shards is not None:
-        raise OSError(f"{path} is stored in shards, and checkpoints have none")
+        raise DamagedError(f"{path} is stored in shards, and checkpoints have none")
     listed = set(files_of(spec, files))
     grid = [range(-(-length // width)) for length, width in zip(array.shape, array.chunks, strict=True)]
     if math.prod(map(len, grid)) > len(listed):
-        raise OSError(
+        raise DamagedError(
             f"{path}: {math.prod(map(len, grid))} chunks are needed and the manifest lists {len(listed)} files"
         )
     stored = 0
     for position in itertools.product(*grid):
         key = array.metadata.encode_chunk_key(position)
         if f"{TABLES}/{spec.name}/{key}" not in listed:
-            raise OSError(f"{path}: chunk {key} is missing from the manifest")
-        stored += (path / key).stat().st_size
+            raise DamagedError(f"{path}: chunk {key} is missing from the manifest")
+        with reading():
+            stored += (path / key).stat().st_size
     check_chunks(spec, array.chunks, stored, _ZSTD_RATIO, path)
-    yield array
+    with reading(path), decoding(path, f"{path} cannot be read"):
+        yield array
+
+
+@functools.cache
+def _whole_store() -> Any:
+    """Return a class of stores in which a chunk that is missing is damage, where zarr would read fill values."""
+    from zarr.storage import LocalStore
+
+    class WholeStore(LocalStore):
+        async def get(self, key: str, *arguments: Any, **options: Any) -> Any:
+            found = await super().get(key, *arguments, **options)
+            if found is None:
+                raise DamagedError(f"{self.root / key} is missing")
+            return found
+
+    return WholeStore

@@ -15,6 +15,7 @@ from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.lookup import NO_BUCKET
 from mccfr.cards.deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
+from storage.damage import DamagedError
 
 _PERMUTATIONS = 24
 
@@ -62,14 +63,14 @@ class MappedDeck(WholeDeck):
             locations.check(rank)
             index, permutation = divmod(int(locations.rows[rank]), 32)
             if not (0 <= index < len(table.rows) and permutation < _PERMUTATIONS):
-                raise OSError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
+                raise DamagedError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
         table.check(index)
         found = table.rows[index][self.tables.permutation[permutation]]
         row = found.astype(np.int64)
         if locations is not None:
             row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
         if row.max() >= self.tables.counts[street]:
-            raise OSError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
+            raise DamagedError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
         return row.astype(np.int32)
 
 

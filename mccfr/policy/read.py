@@ -25,6 +25,7 @@ from mccfr.policy.values import read_values
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.trees.lines import all_lines
+from storage.damage import DamagedError, reading
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest
@@ -83,8 +84,8 @@ class Policy(Behaviour):
                the checksum of the piece of a table that they touch, once, and refuse a row that does not sum to its
                total.  (Format 1 has no checksums of pieces.)
 
-        Raises `FileNotFoundError` where there is no policy or a file is missing, `OSError` where one is damaged or a
-        link, `ValueError` for another format or version (with both in the message) and for arrays that do not fit;
+        Raises `FileNotFoundError` where there is no policy or a file is missing, `DamagedError` where one is damaged or
+        a link, `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the message) and for arrays that do not fit;
         every message names the file.
         """
         path = Path(path)
@@ -93,7 +94,7 @@ class Policy(Behaviour):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
             unread = [name for name in files if name in fields.tables or name.startswith(DECK) or name == _LINES_FILE]
             for problem in file_problems(path, files, () if check else unread):
-                kind = FileNotFoundError if problem.endswith("is missing") else OSError
+                kind = FileNotFoundError if problem.endswith("is missing") else DamagedError
                 raise kind(f"policy {path} is damaged: {problem}; export it again")
             policy = cls._read(path, meta, fields, checked=check)
         if check:
@@ -137,13 +138,17 @@ class Policy(Behaviour):
     def _require_rows(self) -> None:
         """Raise `OSError` where a row is none."""
         for problem in self.row_problems():
-            raise OSError(f"policy {self.path} is damaged: {problem}; export it again")
+            raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
         """Compare what a look-up touches of a block with its checksums."""
         for table in self._tables[block]:
             table.check(bucket)
         self._compared[block][bucket] = 1
+
+    def _damaged_row(self, block: int) -> DamagedError:
+        where = f"street {block // 2}, player {block % 2}"
+        return DamagedError(f"{self.path}: a row of {where} is damaged: run mccfr verify")
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """As `Behaviour.probabilities`; `OSError` for a damaged row."""
@@ -154,7 +159,7 @@ class Policy(Behaviour):
             return np.full(count, 1 / count)
         shares = self._shares[block][bucket, slot : slot + count].tolist()
         if not self._checked and sum(shares) != self._total:
-            raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
+            raise self._damaged_row(block)
         return np.array(shares) / self._total
 
     def rows(
@@ -171,7 +176,7 @@ class Policy(Behaviour):
         weight = _gathered(self._weights[block], known, row).astype(np.float64)
         found[weight == 0] = 1 / count
         if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
-            raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
+            raise self._damaged_row(block)
         found[dead], weight[dead] = 0, 0
         return found, weight
 
@@ -270,7 +275,9 @@ def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: s
 
 def read_meta(path: Path) -> dict[str, Any]:
     """What a policy's directory says of itself; raises as `Policy.open`."""
-    if not (path / META).is_file():
+    with reading(path):
+        found = (path / META).is_file()
+    if not found:
         raise FileNotFoundError(f"{path} is not a policy: it has no {META}; give a directory that mccfr export wrote")
     return read_manifest(path / META, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
 
@@ -301,6 +308,8 @@ def verify_policy(path: Path) -> list[str]:
     Returns one sentence for each thing that is wrong: files missing, extra, links, of another length or checksum,
     arrays that do not fit each other, rows with a wrong sum, weights that are negative or not finite, row checksums
     that are not those of the tables, lines that are not those of the tree.  Empty for a sound policy.
+
+    Raises `UnreadableError` where the system cannot read a file.
     """
     path = Path(path)
     try:
@@ -308,12 +317,13 @@ def verify_policy(path: Path) -> list[str]:
         with _named(path):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
             found = file_problems(path, files)
-            extra = sorted({entry.name for entry in path.iterdir()} - {META, *files})
+            with reading(path):
+                extra = sorted({entry.name for entry in path.iterdir()} - {META, *files})
             found += [f"{name} is not in {META}" for name in extra]
             if not found:
                 policy = Policy._read(path, meta, fields, checked=True)
                 found = policy.row_problems() + _derived_problems(policy, fields)
-    except (OSError, ValueError) as error:
+    except (DamagedError, FileNotFoundError, ValueError) as error:
         return [f"{path}: {error}"]
     return [f"{path}: {problem}" for problem in found]
 

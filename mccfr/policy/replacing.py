@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from storage.damage import DamagedError
 from storage.json_files import read_json
 
 RUN_ID = "run_id"
@@ -20,10 +21,13 @@ def provenance_in(document: Any) -> Mapping[str, Any]:
 
 
 def provenance_of(manifest: Path, form: str) -> Mapping[str, Any] | None:
-    """Where a directory comes from whose manifest says that it is of a format, of any version; None: it does not."""
+    """Return where a directory comes from whose manifest states a format, of any version; None where it does not.
+
+    Raises `UnreadableError` where the system cannot read the manifest.
+    """
     try:
         content = read_json(manifest)
-    except (OSError, ValueError):
+    except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return provenance_in(content) if isinstance(content, dict) and content.get("format") == form else None
 

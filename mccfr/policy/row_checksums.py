@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from storage.damage import DamagedError
 from storage.threads import ordered
 
 ROW_CHECKSUMS_FILE = "row_checksums.npy"
@@ -111,7 +112,7 @@ class GuardedTable:
         first = piece * self._pieces.rows
         found, stated = crc32c.crc32c(self.rows[first : first + self._pieces.rows]), int(self._checksums[piece])
         if found != stated:
-            raise OSError(
+            raise DamagedError(
                 f"{self.file}: the rows from {first} on have checksum {found:08x}; {ROW_CHECKSUMS_FILE} states "
                 f"{stated:08x}"
             )

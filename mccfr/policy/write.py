@@ -8,6 +8,7 @@ space.  All bytes are compared before that, not checksums: a damaged table never
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,12 @@ def _policies_in(folder: Path) -> list[Path]:
     """The policies in a folder, by name."""
     if not folder.is_dir():
         return []
-    return [path for path in sorted(folder.iterdir()) if not path.is_symlink() and path.is_dir() and is_policy(path)]
+    found = []
+    for path in sorted(folder.iterdir()):
+        with suppress(OSError):  # a policy that cannot be read shares nothing
+            if not path.is_symlink() and path.is_dir() and is_policy(path):
+                found.append(path)
+    return found
 
 
 def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:

@@ -22,6 +22,7 @@ from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
+from storage.damage import DamagedError
 from storage.lock import RunLock
 from storage.outputs import check_output
 from storage.schema import ArraySpec
@@ -311,7 +312,7 @@ class _Saved:
                 f"{self._root} holds the responder of another evaluation: give another file to --keep, or remove it"
             ) from None
         if problems:
-            raise OSError(f"{self._root}: {problems[0]}: remove it, and the evaluation begins again")
+            raise DamagedError(f"{self._root}: {problems[0]}: remove it, and the evaluation begins again")
         return found
 
     def write(self, specs: list[ArraySpec], arrays: Mapping[str, np.ndarray], state: dict[str, Any]) -> None:

@@ -38,6 +38,7 @@ from mccfr.solvers.deep.features import VERSION, column_names
 from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
 from mccfr.solvers.deep.learned import make_network
 from storage import durable
+from storage.damage import DamagedError, reading
 from storage.json_files import parse_json
 from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
@@ -104,7 +105,7 @@ def write_networks(
 def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     """Networks of a directory, and where they come from.
 
-    Raises `OSError` where a file is missing or damaged, `ValueError` for another version of the format or of what
+    Raises `DamagedError` where a file is missing or damaged, `ValueError` for another version of the format or of what
     networks see, for shapes that are not those of the game's networks, and for parameters that are not finite.
     """
     meta = _checked_meta(path)
@@ -128,19 +129,23 @@ def _checked_meta(path: Path) -> dict[str, Any]:
     """The manifest, once every byte of its files is what it states; raises as `read_networks`."""
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     for problem in file_problems(path, listed_files(meta["files"])):
-        raise OSError(f"networks {path} are damaged: {problem}; export them again")
+        raise DamagedError(f"networks {path} are damaged: {problem}; export them again")
     return meta
 
 
 def verify_networks(path: Path) -> list[str]:
-    """Check every byte of a directory of networks; one sentence for each thing that is wrong."""
+    """Check every byte of a directory of networks; one sentence for each thing that is wrong.
+
+    Raises `UnreadableError` where the system cannot read a file.
+    """
     try:
         meta = _checked_meta(path)
         if not guests(meta):  # what they see of a game that is code of a user's stays uncompared: nothing is imported
             read_networks(path)
-    except (OSError, ValueError) as error:
+    except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
-    extra = sorted({entry.name for entry in path.iterdir()} - {MANIFEST, *meta["files"]})
+    with reading(path):
+        extra = sorted({entry.name for entry in path.iterdir()} - {MANIFEST, *meta["files"]})
     return [f"{path}: {name} is not in {MANIFEST}" for name in extra]
 
 

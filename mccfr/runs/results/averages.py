@@ -35,6 +35,7 @@ from mccfr.tables.strategy import (
     row_starts,
 )
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.damage import DamagedError
 from storage.schema import ArraySpec
 from storage.spill import spilled
 
@@ -222,11 +223,11 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
     try:
         found = open_checkpoint(path)
     except FileNotFoundError:
-        raise OSError(
+        raise DamagedError(
             f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
         ) from None
     if found.identity != newest.identity:
-        raise OSError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
+        raise DamagedError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
     return found
 
 
