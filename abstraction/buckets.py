@@ -220,7 +220,10 @@ class Abstraction:
 
 
 def verify_abstraction(path: Path) -> list[str]:
-    """Check every byte; one sentence for each problem.  Raises `UnreadableError` where the system cannot read a file."""
+    """Check every byte; one sentence for each problem.
+
+    Raises `UnreadableError` where the system cannot read a file.
+    """
     problems: list[str] = []
     streets: tuple[str, ...] = STREETS
     if numbers := list_checkpoints(path / STREETS[0]):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from storage import durable
+from storage.damage import DamagedError, decoding, reading
 from storage.formats import table_format
 from storage.json_files import parse_json, read_json
 from storage.outputs import begins_with, output
@@ -61,16 +62,20 @@ def write_arrays(
 
 
 def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
-    """The description of a Zarr group or HDF5 file that `write_arrays` wrote; None where it has none."""
+    """The description of a Zarr group or HDF5 file that `write_arrays` wrote; None where it has none.
+
+    Raises `UnreadableError` where the system cannot read it.
+    """
     try:
-        found = parse_json(_attribute(path, format), path)
-    except (OSError, ValueError):
+        with reading(path), decoding(path, str(path)):
+            found = parse_json(_attribute(path, format), path)
+    except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 
 
 def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
-    """The text of the attribute, "" where there is none; raises `OSError` or `ValueError` where it cannot be read."""
+    """The text of the attribute, "" where there is none; raises `OSError` or `ValueError` where it is damaged."""
     found = None
     if format == "zarr":
         content = read_json(path / "zarr.json")

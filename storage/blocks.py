@@ -24,13 +24,14 @@ from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
 from storage.checkpoint import Checkpoint
 from storage.damage import DamagedError
+from storage.json_files import read_json
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 BLOCKS = "blocks"
 """The directory of all versions, and the field of a checkpoint's state that says what they are parts of."""
 
-CHECKPOINTS = "checkpoints"
-"""The directory beside it, of the checkpoints that name versions."""
+CHECKPOINTS, SET_ASIDE = "checkpoints", "set-aside"
+"""The directories beside it, of the checkpoints that name versions, and of those that were put aside."""
 _EVERY_VERSION = 2**62
 
 
@@ -174,7 +175,8 @@ class BlockStore:
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
 
-        Raises `OSError` for a version that is damaged or gone: nothing can be said of the cells then.
+        Raises `DamagedError` for a version that is damaged or gone, `UnreadableError` where the system cannot read it:
+        nothing can be said of the cells then.
         """
         found = self.versions.get(block)
         if found is None:
@@ -215,25 +217,36 @@ def drop_unnamed(root: Path) -> None:
 
 
 def versions_named(root: Path, among: Collection[int] | None = None) -> set[str] | None:
-    """The versions that the checkpoints of a run (or those of some numbers) name.
+    """The versions that the checkpoints of a run (or those of some numbers) name, those set aside included.
 
-    None where that cannot be told, because one of them cannot be read now or is of another program's version: then
-    nothing may be removed.  Damaged ones name nothing to go on from.
+    Of a checkpoint with a note (`storage.aside`) those that the note lists.  None where that cannot be told, because a
+    checkpoint cannot be read now, is damaged and has no note, or is of another program's version: then nothing may be
+    removed.
     """
-    folder, found = root / CHECKPOINTS, set[str]()
-    for number in checkpoints.list_checkpoints(folder):
-        if among is not None and number not in among:
-            continue
-        try:
-            found.update(named_by(checkpoints.open_checkpoint(checkpoints.checkpoint_path(folder, number))))
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            if error.errno is not None:  # the system's, not ours about its content
-                return None
-        except ValueError:
-            return None
+    found = set[str]()
+    try:
+        folder = root / CHECKPOINTS
+        for number in checkpoints.list_checkpoints(folder):
+            if among is None or number in among:
+                found.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
+        for note in checkpoints.list_notes(root / SET_ASIDE):
+            found.update(read_json(note)[BLOCKS])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
     return found
+
+
+def _named_by_one(path: Path) -> Collection[str]:
+    """The versions that a checkpoint or the note beside it names; none where retention has just removed it."""
+    try:
+        listed: list[str] = read_json(checkpoints.note_path(path))[BLOCKS]
+        return listed
+    except FileNotFoundError:
+        pass
+    try:
+        return named_by(checkpoints.open_checkpoint(path))
+    except FileNotFoundError:
+        return ()
 
 
 def _drop_unnamed(root: Path, name: str) -> None:
@@ -245,14 +258,21 @@ def _drop_unnamed(root: Path, name: str) -> None:
 
 def _keep_only(root: Path, kept: Collection[str]) -> None:
     """Remove all versions but some and those that checkpoints name."""
-    folder, named = root / BLOCKS, versions_named(root)
-    if named is None or not folder.is_dir():
+    named = versions_named(root)
+    if named is None:
         return
-    for path in sorted(folder.iterdir()):
-        for version in checkpoints.list_checkpoints(path):
-            name = f"{BLOCKS}/{path.name}/{version:06d}"
-            if name not in named and name not in kept:
-                durable.drop_trees([root / name])
+    for name in list_versions(root):
+        if name not in named and name not in kept:
+            durable.drop_trees([root / name])
+
+
+def list_versions(root: Path) -> list[str]:
+    """The names of all versions of a run, sound or not."""
+    folder = root / BLOCKS
+    blocks = sorted(folder.iterdir()) if folder.is_dir() else ()
+    return [
+        f"{BLOCKS}/{block.name}/{version:06d}" for block in blocks for version in checkpoints.list_checkpoints(block)
+    ]
 
 
 def named_by(checkpoint: Checkpoint) -> dict[str, str]:
@@ -261,7 +281,7 @@ def named_by(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
-    """Open a version; `OSError` where it is damaged, gone or another one than its checkpoint names."""
+    """Open a version; `DamagedError` where it is damaged, gone or another one than its checkpoint names."""
     try:
         found = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
@@ -286,7 +306,7 @@ def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[
         if not known[name]:
             try:
                 _open_version(root, name, content_hash)
-            except OSError as error:
+            except DamagedError as error:
                 problems.append(f"{name}: {error}")
     return [f"{checkpoint.path.name}: {problem}" for problem in problems]
 

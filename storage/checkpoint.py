@@ -40,6 +40,7 @@ _UNBOUND_VERSION = 1
 MANIFEST = "manifest.json"
 STATE = "state.json"
 CELLS = "cells"
+_NOTE = ".note"
 _NUMBER = re.compile(r"[0-9]{6,}")
 
 
@@ -59,6 +60,20 @@ def list_checkpoints(root: Path) -> list[int]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     return sorted(int(name) for name in names if f"{int(name):06d}" == name)
+
+
+def note_path(path: Path) -> Path:
+    """Return the note beside a checkpoint that says why no run goes on from it (`storage.aside`)."""
+    return path.with_name(f"{path.name}{_NOTE}")
+
+
+def list_notes(root: Path) -> list[Path]:
+    """Return the notes in `root`, by name; [] where there is no root."""
+    try:
+        with reading(root):
+            return [path for path in sorted(root.iterdir()) if path.name.endswith(_NOTE)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def next_number(root: Path) -> int:
@@ -199,7 +214,7 @@ class Checkpoint:
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
         """Where a whole array lies, once its file is long enough for it.
 
-        Raises `DamagedError` for a file that is not as it should be, `ValueError` where the manifest contradicts itself.
+        Raises `DamagedError` for a file that is not as stated, `ValueError` where the manifest contradicts itself.
         """
         cells = self._cells[spec.name]
         problem = f"{cells.file} is not in the manifest"
@@ -357,20 +372,22 @@ def newest_valid(
     Raises:
         ValueError: the newest sound checkpoint has another identity, or a checkpoint another format version; the
             message has both values.  Going back to an older one would lose work without a word.
-        UnreadableError: the system cannot read a checkpoint, which may be sound.
+        UnreadableError: the system cannot read a checkpoint, which may be sound; `number` says which.
     """
     problems: list[str] = []
     for number in reversed(list_checkpoints(root)):
         path = checkpoint_path(root, number)
         try:
             checkpoint = open_checkpoint(path)
+            found = verify(path)
+            if not found and identity is not None:
+                _check_identity(checkpoint, identity)
+            found = found or list(elsewhere(checkpoint))
         except DamagedError as error:
-            problems.append(f"{path.name}: {error}")
-            continue
-        found = verify(path)
-        if not found and identity is not None:
-            _check_identity(checkpoint, identity)
-        found = found or list(elsewhere(checkpoint))
+            found = [f"{path.name}: {error}"]
+        except UnreadableError as error:
+            error.number = number
+            raise
         if found:
             problems.extend(found)
             continue

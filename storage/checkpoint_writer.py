@@ -25,7 +25,9 @@ from storage.checkpoint import (
     WHOLE_VERSION,
     checkpoint_path,
     list_checkpoints,
+    list_notes,
     next_number,
+    note_path,
 )
 from storage.checksums import CRC32C, XXH3, Checksum
 from storage.formats import TableFormat, table_format
@@ -156,8 +158,13 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 
 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
-    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`."""
-    durable.drop_trees(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
+    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
+
+    Those with a note, which are damaged, stay too and count for nothing.
+    """
+    noted = set(list_notes(root))
+    sound = [n for n in list_checkpoints(root) if note_path(checkpoint_path(root, n)) not in noted]
+    durable.drop_trees(checkpoint_path(root, n) for n in sound[:-keep] if n not in spared)
 
 
 def sweep(root: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from storage import checkpoint as checkpoints
 from storage import durable
-from storage.blocks import BLOCKS, CHECKPOINTS, named_by, versions_named
+from storage.blocks import CHECKPOINTS, list_versions, named_by, versions_named
 from storage.checksums import CRC32C, Checksum
 from storage.damage import DamagedError, reading
 from storage.outputs import output
@@ -34,10 +34,10 @@ def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> N
     named, copied = versions_named(root), versions_named(place, numbers)  # ROOT's may be damaged: so there are copies
     if named is None or copied is None:
         return
-    kept = named | copied | {path.relative_to(root).as_posix() for path in _whole(root, CHECKPOINTS)}
-    for path in (*_whole(place, CHECKPOINTS), *_versions(place)):
-        if path.relative_to(place).as_posix() not in kept:
-            durable.drop_trees([path])
+    kept = named | copied | {*_whole(root)}
+    for name in (*_whole(place), *list_versions(place)):
+        if name not in kept:
+            durable.drop_trees([place / name])
 
 
 def restore(root: Path, place: Path) -> list[str]:
@@ -47,9 +47,8 @@ def restore(root: Path, place: Path) -> list[str]:
     be read for now is not replaced.
     """
     found = []
-    for path in (*_versions(place), *_whole(place, CHECKPOINTS)):
-        name = path.relative_to(place).as_posix()
-        if not checkpoints.verify(root / name) or checkpoints.verify(path):
+    for name in (*list_versions(place), *_whole(place)):
+        if not checkpoints.verify(root / name) or checkpoints.verify(place / name):
             continue  # it is sound there, or not here
         if (root / name).exists():
             durable.drop_trees([root / name])
@@ -58,17 +57,9 @@ def restore(root: Path, place: Path) -> list[str]:
     return found
 
 
-def _whole(place: Path, folder: str) -> list[Path]:
-    """What has the name of a checkpoint in a folder of a place, sound or not."""
-    root = place / folder
-    return [checkpoints.checkpoint_path(root, number) for number in checkpoints.list_checkpoints(root)]
-
-
-def _versions(place: Path) -> list[Path]:
-    """All versions of blocks in a place."""
-    folder = place / BLOCKS
-    blocks = sorted(folder.iterdir()) if folder.is_dir() else ()
-    return [path for block in blocks for path in _whole(place, f"{BLOCKS}/{block.name}")]
+def _whole(place: Path) -> list[str]:
+    """The names of all checkpoints in a place, sound or not."""
+    return [f"{CHECKPOINTS}/{number:06d}" for number in checkpoints.list_checkpoints(place / CHECKPOINTS)]
 
 
 def _copy(source: Path, target: Path, name: str) -> None:

@@ -25,12 +25,14 @@ class DamagedError(OSError):
 class UnreadableError(OSError):
     """The operating system could not read a file of an artefact; nothing was changed.
 
-    Its text is one sentence: the file, the system's error and what to do.  `errno` and `filename` are those of `cause`.
+    Its text is one sentence: the file, the system's error and what to do.  `errno` and `filename` are those of `cause`;
+    `number` is that of the checkpoint that the file belongs to, where the reader knows it.
     """
 
     def __init__(self, cause: OSError, advice: str = "") -> None:
         super().__init__(cause)
         self.errno, self.filename, self.cause, self._advice = cause.errno, cause.filename, cause, advice
+        self.number: int | None = None
 
     def advised(self, advice: str) -> "UnreadableError":
         """The same error with a clause about what to do if it persists; the first clause given stays."""

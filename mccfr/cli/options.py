@@ -200,6 +200,23 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--set-aside and --from-scratch: checkpoints that stay, and that the run does not go on from."""
+    for option in (
+        click.option("--from-scratch", is_flag=True, help="Train from 0; old checkpoints stay in set-aside/."),
+        click.option(
+            "--set-aside",
+            "aside",
+            type=click.IntRange(0),
+            multiple=True,
+            metavar="NUMBER",
+            help="Keep a checkpoint that cannot be read in set-aside/.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 @contextmanager
 def own_file(given: Path, folder: str = "") -> Iterator[Path]:
     """The file that a command is to work on; an example is copied to runs/, which is said (`examples.own_copy`)."""

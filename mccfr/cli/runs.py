@@ -8,6 +8,7 @@ import rich_click as click
 
 from mccfr.cli.options import (
     abstraction_option,
+    aside_options,
     code_option,
     force_option,
     limit_options,
@@ -35,8 +36,16 @@ if TYPE_CHECKING:
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @force_option
 @replace_option
+@aside_options
 def solve(
-    config: Path, directory: Path | None, overrides: tuple[str, ...], force: bool, replace: bool, **limits: Any
+    config: Path,
+    directory: Path | None,
+    overrides: tuple[str, ...],
+    force: bool,
+    replace: bool,
+    aside: tuple[int, ...],
+    from_scratch: bool,
+    **limits: Any,
 ) -> None:
     """Start the run that CONFIG describes, or continue it where it stands.
 
@@ -51,7 +60,7 @@ def solve(
 
     with reporter() as report:
         run, game = started(config, directory, overrides, limits, Terms(report, force=force, replace=replace))
-        _train(run, game, report, force=force)
+        _train(run, game, report, force=force, aside=None if from_scratch else aside)
 
 
 def started(
@@ -81,7 +90,16 @@ def started(
 @abstraction_option
 @force_option
 @replace_option
-def resume(directory: Path, abstraction: Path | None, force: bool, replace: bool, **limits: Any) -> None:
+@aside_options
+def resume(
+    directory: Path,
+    abstraction: Path | None,
+    force: bool,
+    replace: bool,
+    aside: tuple[int, ...],
+    from_scratch: bool,
+    **limits: Any,
+) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
     Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
@@ -93,7 +111,8 @@ def resume(directory: Path, abstraction: Path | None, force: bool, replace: bool
 
     with reporter() as report:
         terms = Terms(report, force=force, replace=replace)
-        _train(*reopened(directory, abstraction, limits, terms), report, force=force)
+        run, game = reopened(directory, abstraction, limits, terms)
+        _train(run, game, report, force=force, aside=None if from_scratch else aside)
 
 
 def reopened(
@@ -108,10 +127,13 @@ def reopened(
     return prepare_run(with_settings(run, run=limited(run.config.run, limits)), terms)
 
 
-def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
-    """Train, export if asked, and end the process with 75 after a signal."""
+def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
+    """Put checkpoints `aside` (None: all), train, export if asked, and end the process with 75 after a signal."""
+    from mccfr.runs.session.restoring import put_aside
     from mccfr.runs.session.train_and_export import train_and_export
 
+    if aside != ():
+        put_aside(run, aside, report)
     report_beginning(run, game, report)
     report_end(run, *train_and_export(run, game, report, force=force), report)
 

@@ -16,6 +16,7 @@ from typing import Any
 from mccfr import __version__
 from mccfr.runs.directory.run import Run
 from storage import durable
+from storage.damage import UnreadableError, reading
 from storage.manifest import content_hash
 
 TOKEN = "cluster.token"
@@ -86,13 +87,21 @@ def new_token(run: Run) -> str:
 
 
 def check_shared(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> None:
-    """Raise `ValueError` unless the run directory is here the one into which the coordinator has written `token`."""
+    """Raise `ValueError` unless the run directory is here the one into which the coordinator has written `token`.
+
+    Raises `UnreadableError` where the system cannot read the token for so many seconds.
+    """
     end = time.monotonic() + seconds
     while True:
         try:
-            found = (directory / TOKEN).read_text()
-        except OSError:
+            with reading(directory / TOKEN):
+                found = (directory / TOKEN).read_text()
+        except FileNotFoundError:
             found = ""
+        except UnreadableError:
+            found = ""
+            if time.monotonic() >= end:
+                raise
         if found == token:
             return
         if time.monotonic() >= end:

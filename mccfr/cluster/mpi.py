@@ -24,6 +24,7 @@ from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.session.shared_deck import shared_bytes
 from mccfr.solvers.solver import Algorithm
+from storage.damage import DamagedError, UnreadableError
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
 _TEXT_BYTES = 1 << 14
@@ -223,13 +224,18 @@ def _handle_files(world: World, trainer: Trainer, command: int) -> None:
         else:
             answer["restored"] = trainer.obey()[:_MOST_NAMES]
     except OSError as error:
-        text = " ".join((error.strerror or str(error)).split())
-        answer = {"host": host_name(), "problem": text, "errno": error.errno, "file": error.filename}
+        answer = {"host": host_name(), "problem": _one_line(error), "errno": error.errno, "file": error.filename}
+        if isinstance(error, UnreadableError):
+            answer |= {"problem": f"{error.filename}: {_one_line(error.cause)}", "unreadable": True}
     except RuntimeError as error:
         answer = {"host": host_name(), "problem": str(error)}
     world.send_text(0, answer)
     if command == WRITE:
         world.wait([world.comm.Isend(versions, 0, _VERSIONS)])
+
+
+def _one_line(error: OSError) -> str:
+    return " ".join((error.strerror or str(error)).split())
 
 
 def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
@@ -241,5 +247,7 @@ def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
         if "errno" not in answer:
             raise RuntimeError(text)
         if answer["errno"] is None:
-            raise OSError(text)
+            raise DamagedError(text)
+        if answer.get("unreadable"):
+            raise UnreadableError(OSError(answer["errno"], text))
         raise OSError(answer["errno"], text, answer["file"])

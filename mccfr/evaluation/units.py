@@ -32,6 +32,7 @@ import numpy.typing as npt
 from abstraction.kernels.compiling import working_seconds
 from mccfr.policy.profile import Profile
 from storage import durable
+from storage.damage import reading
 from storage.outputs import begins_with, check_output
 
 _MAGIC = b"mccfr units 1\n"
@@ -286,7 +287,8 @@ class KeptFile:
         except BlockingIOError:
             kind = self._of.split()[-1]
             raise ValueError(f"{self.path} is in use by another {kind}: give another file to --keep") from None
-        held, head = self.path.read_bytes(), self._head
+        with reading(self.path):
+            held, head = self.path.read_bytes(), self._head
         if held and not held.startswith(head):
             if not head.startswith(held) or len(held) < len(self._magic):
                 raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")

@@ -20,6 +20,7 @@ from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.play.acpc import TableError, cards_text, played, read_cards, shown, won_chips
 from mccfr.play.hands import Hand
 from storage import durable
+from storage.damage import reading
 from storage.outputs import begins_with, check_output
 
 _HEAD = "# mccfr match "
@@ -138,7 +139,8 @@ class MatchLog:
 
     def _begin(self, head: str, what: Mapping[str, Any]) -> None:
         """Read what is there, or write the head."""
-        *lines, torn = self.path.read_bytes().split(b"\n")
+        with reading(self.path):
+            *lines, torn = self.path.read_bytes().split(b"\n")
         if not lines and head.encode().startswith(torn):
             self._write(head)
             lines, torn = [head.encode()], b""

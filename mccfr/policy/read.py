@@ -84,9 +84,9 @@ class Policy(Behaviour):
                the checksum of the piece of a table that they touch, once, and refuse a row that does not sum to its
                total.  (Format 1 has no checksums of pieces.)
 
-        Raises `FileNotFoundError` where there is no policy or a file is missing, `DamagedError` where one is damaged or
-        a link, `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the message) and for arrays that do not fit;
-        every message names the file.
+        Raises `FileNotFoundError` where there is no policy, `DamagedError` where a file is missing, damaged or a link,
+        `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the
+        message) and for arrays that do not fit; every message names the file.
         """
         path = Path(path)
         meta = read_meta(path)
@@ -94,8 +94,7 @@ class Policy(Behaviour):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
             unread = [name for name in files if name in fields.tables or name.startswith(DECK) or name == _LINES_FILE]
             for problem in file_problems(path, files, () if check else unread):
-                kind = FileNotFoundError if problem.endswith("is missing") else DamagedError
-                raise kind(f"policy {path} is damaged: {problem}; export it again")
+                raise DamagedError(f"policy {path} is damaged: {problem}; export it again")
             policy = cls._read(path, meta, fields, checked=check)
         if check:
             policy._require_rows()

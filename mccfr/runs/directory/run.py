@@ -44,6 +44,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
 from storage import durable
+from storage.damage import reading
 from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
@@ -288,11 +289,16 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
 
 def is_run(directory: Path) -> bool:
     """Whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
-    return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
+    with reading():
+        return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
+@reading()
 def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
-    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
+    """Open a run directory.
+
+    Raises `ValueError` or `DamagedError` of one sentence where it is none, or damaged, and `UnreadableError` where the
+    system cannot read a file of it.
 
     abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
                  refused

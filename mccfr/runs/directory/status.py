@@ -25,6 +25,7 @@ from mccfr.runs.directory.state import state_problem
 from mccfr.runs.directory.trends import TRENDS
 from storage.blocks import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
+from storage.damage import reading
 
 RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
@@ -72,6 +73,7 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[
     return ended, None
 
 
+@reading()
 def run_status(run: Run) -> dict[str, Any]:
     """The fields of `status --json`."""
     numbers = list_checkpoints(run.path(CHECKPOINTS))

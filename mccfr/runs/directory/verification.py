@@ -11,6 +11,7 @@ from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
 from storage import checkpoint as checkpoints
 from storage.blocks import block_problems
+from storage.damage import DamagedError
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
@@ -19,7 +20,8 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     reporter     told which checkpoint of a run is read
     abstraction  where the run's card abstraction lies now, if it was moved
 
-    Raises `ValueError` where the path holds none of these, and for an abstraction beside anything but a run.
+    Raises `ValueError` where the path holds none of these, and for an abstraction beside anything but a run, and
+    `UnreadableError` where the system cannot read a file: nothing can be said of it then.
     """
     reporter = reporter or Silent()
     reporter.phase(f"reading {path}")
@@ -69,7 +71,7 @@ def _problems_of_checkpoint(path: Path, reporter: Reporter, known: dict[str, lis
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:
     try:
         run = open_run(path, abstraction, NO_CODE)
-    except (OSError, ValueError) as error:
+    except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
     if run.is_opaque:
         reporter.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")

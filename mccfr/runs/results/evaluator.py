@@ -18,6 +18,7 @@ from mccfr.runs.results.previous_units import LastUnits
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
 from storage.blocks import open_whole
+from storage.damage import DamagedError
 
 
 def check_evaluation(points: EvaluationConfig, game: Game) -> None:
@@ -76,7 +77,7 @@ class Evaluator:
         """Note which checkpoints of earlier sessions stay for good."""
         self.kept = []
         for number in checkpoints.list_checkpoints(self._root):
-            with suppress(OSError):  # a damaged one, which the session has told of, is worth nothing
+            with suppress(DamagedError):  # the session has noted that it is, so that it stays as well
                 self.kept += [number] if self._open(number).state.get("kept") else []
         self._opponent = self.kept[0] if self.kept else None
 

@@ -12,12 +12,14 @@ from typing import Any
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import Reporter
 from storage import durable, space
+from storage.damage import UnreadableError
 
 _HELD_LINES = 10_000  # of each journal; beyond them the oldest are given up
 
 
 def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str = "") -> str:
     """One sentence: the path, what the system said, bytes needed (`qualifier`: "about ") and bytes free."""
+    error = error.cause if isinstance(error, UnreadableError) else error
     what = error.strerror or str(error)
     text = f"{error.filename or path}: {' '.join(what.split())}: {qualifier}{needed_bytes:,} bytes are needed"
     try:

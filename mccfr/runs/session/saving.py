@@ -165,11 +165,11 @@ class Saver:
         try:
             durable.fsync_dir(root)
             found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
+            noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         except (OSError, ValueError):
             return None
         if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:
             return None
-        noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         if noted.get("checkpoint") != number:
             line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
             self._journals.append(JOURNAL, line)

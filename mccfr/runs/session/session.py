@@ -9,7 +9,6 @@ until all is done.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -31,13 +30,15 @@ from mccfr.runs.session.overflow import overflow_warning
 from mccfr.runs.session.pool import Pool
 from mccfr.runs.session.pools import PoolOpener, open_pool
 from mccfr.runs.session.progress import Meter
+from mccfr.runs.session.restoring import advising, newest_sound
 from mccfr.runs.session.saving import RunState, Saver, Stop
 from mccfr.runs.session.signals import Signals
 from mccfr.solvers.solver import WorkerState
 from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
-from storage.blocks import block_problems, drop_unnamed, open_whole
+from storage.blocks import drop_unnamed
+from storage.damage import UnreadableError
 from storage.live import remove_stale_live, sweep_live
 from storage.pages import huge_bytes
 from storage.snapshot import Snapshot
@@ -104,12 +105,8 @@ class Session:
         for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoint_writer.sweep(run.path(CHECKPOINTS))
-        sound = partial(block_problems, known={})
-        found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, sound)
-        for problem in problems:
-            self._reporter.message(f"damaged checkpoint passed over: {problem}")
+        restored = newest_sound(run, self._reporter)
         drop_unnamed(run.directory)
-        restored = None if found is None else open_whole(found.path)
         self._reporter.phase("making the tables")
         with self._pools(run, self._game, force=self._force) as pool:
             layout = run.layout(self._game)
@@ -157,8 +154,9 @@ class Session:
             begin_sampled(run.config, pool.game, tables, self._filled)
             state = begin_grown(run, pool.game, tables)
         else:
-            for name, table in tables.items():
-                restored.read_into(name, table)
+            with advising(self._run, restored.number):
+                for name, table in tables.items():
+                    restored.read_into(name, table)
             state = restored.state
             if (problem := state_problem(state)) is not None:
                 raise ValueError(f"{restored.path}: {problem}")
@@ -174,6 +172,8 @@ class Session:
             try:
                 for sentence in records.restore(path, most):
                     self._reporter.message(sentence)
+            except UnreadableError:
+                raise
             except OSError as error:  # lines of lost work stay: better than no training
                 self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
         if restored is not None and restored.state.get("measured"):
@@ -199,7 +199,7 @@ class Session:
                 unmeasured
                 or point
                 or (commit and self._points.every_checkpoint)
-                or (done and self._points.at_end and not self._evaluated(totals))
+                or (done and self._points.at_end and not self._is_measured(totals))
             )
             seen, unmeasured = totals, False
             if (commit or evaluate) and not self._stopped_before_training(totals):
@@ -273,6 +273,13 @@ class Session:
         """Whether the last line of evaluations.jsonl speaks of these counts."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
+
+    def _is_measured(self, totals: Totals) -> bool:
+        """Return `_evaluated`; False where the lines cannot be read: to measure twice is better than to end here."""
+        try:
+            return self._evaluated(totals)
+        except UnreadableError:
+            return False
 
     def _release(self, pool: Pool) -> None:
         stop = self._events.next_stop(Totals(*pool.totals()))

@@ -18,6 +18,7 @@ from mccfr.policy import write as policy_writing
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts, tabulate, uniform_strategy
 from storage import durable
+from storage.damage import DamagedError
 from storage.manifest import read_manifest, write_manifest
 
 
@@ -260,7 +261,7 @@ def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
     path.write_bytes(data[:-4])
     refused(f"{path.name} has {len(data) - 4} bytes; the manifest states {len(data)}", Policy.open, out, error=OSError)
     path.unlink()
-    refused(f"{path.name} is missing", Policy.open, out, error=FileNotFoundError)
+    refused(f"{path.name} is missing", Policy.open, out, error=DamagedError)
     assert verify_policy(out) == [f"{out}: {path.name} is missing"]
     path.write_bytes(data)
     (out / "notes.txt").write_text("mine")

@@ -1,0 +1,90 @@
+"""The checkpoint that a session begins with, and those that it may not begin with."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from mccfr.runs.directory.run import CHECKPOINTS, Run, lock
+from mccfr.runs.reporter import Reporter
+from storage import aside
+from storage.blocks import SET_ASIDE, block_problems, open_whole
+from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
+from storage.damage import DamagedError, UnreadableError
+
+
+def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
+    """Return the newest sound checkpoint of a run, None where it has no checkpoint; the holder of its lock calls it.
+
+    Damaged checkpoints are noted, so that they and their blocks stay (`storage.aside`).
+
+    Raises `RuntimeError` where the run has checkpoints and all are damaged, `UnreadableError` where one cannot be read.
+    """
+    root = run.path(CHECKPOINTS)
+    numbers = list_checkpoints(root)
+    try:
+        found, problems = newest_valid(root, run.identity, partial(block_problems, known={}))
+    except UnreadableError as error:
+        with advising(run, error.number):
+            raise
+    if numbers and found is None:
+        raise RuntimeError(
+            f"{run.directory}: no checkpoint can be used ({'; '.join(problems)}): nothing was changed; restore a copy "
+            f"of one, or begin again with mccfr resume {run.directory} --from-scratch, which keeps the old ones in "
+            f"{SET_ASIDE}/"
+        )
+    for problem in problems:
+        reporter.message(f"damaged checkpoint passed over: {problem}")
+    if found is None:
+        return None
+    for number in numbers:
+        name = checkpoint_path(root, number).name
+        if number > found.number:
+            aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
+        elif number < found.number:
+            _note_if_damaged(run, number)
+    aside.note_sound(run.directory, found.number)
+    return open_whole(found.path)
+
+
+def _note_if_damaged(run: Run, number: int) -> None:
+    """Note an older checkpoint whose manifest or state is damaged: nobody can tell what it names, or if it is kept."""
+    try:
+        with advising(run, number):
+            open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), number))
+    except (DamagedError, ValueError) as error:
+        aside.note_damage(run.directory, number, [str(error)])
+
+
+@contextmanager
+def advising(run: Run, number: int | None) -> Iterator[None]:
+    """Where the system cannot read checkpoint `number`, say how to put it aside."""
+    try:
+        yield
+    except UnreadableError as error:
+        if number is None:
+            raise
+        raise error.advised(
+            f"; if it never succeeds, mccfr resume {run.directory} --set-aside {number} puts this checkpoint aside"
+        ) from error
+
+
+def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
+    """Move checkpoints of a run to `set-aside/`, all of them for None; takes the lock.
+
+    Raises `ValueError` for a number of none, and where none would be left, before anything is moved.
+    """
+    root = run.path(CHECKPOINTS)
+    with lock(run):
+        there = list_checkpoints(root)
+        for number in numbers or ():
+            if number not in there:
+                known = ", ".join(map(str, there)) or "none"
+                raise ValueError(f"{run.directory} has no checkpoint {number} to set aside; it has {known}")
+        if numbers and set(there) == set(numbers):
+            raise ValueError(
+                f"{run.directory} has no checkpoint beside {', '.join(map(str, there))}: give --from-scratch to begin "
+                f"again and keep the old ones in {SET_ASIDE}/"
+            )
+        for number in there if numbers is None else numbers:
+            target = aside.set_aside(run.directory, number, "put aside by the user")
+            reporter.message(f"checkpoint {number} is kept in {target}, and the run does not go on from it")

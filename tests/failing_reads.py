@@ -1,0 +1,233 @@
+"""Each reading step of a command fails: a preloaded library counts calls below a directory and lets some fail.
+
+`sweep` runs commands in processes that are forked from one that has the library and the program's modules loaded.
+"""
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
+TIMES = (1, 3, -1)
+"""How often a call fails; -1: for ever."""
+SECONDS = 60.0
+"""Of a trial; what takes longer is killed."""
+
+
+class Case(msgspec.Struct):
+    """A command, and the directory below which its calls fail.
+
+    arguments  `{}` in them is the directory that holds a fresh copy of `before`
+    watched    of that directory: what must fail
+    exact      its output is the same each time; else only a digest of the newest checkpoint is compared
+    run        of that directory: the run that it trains
+    """
+
+    name: str
+    arguments: list[str]
+    watched: str
+    exact: bool = True
+    run: str | None = None
+
+
+class Trial(msgspec.Struct):
+    """What came of a command some of whose calls failed: from number `at`, `times` times, with an errno.
+
+    lost  files that were there before, and are gone or changed
+    """
+
+    name: str
+    at: int
+    times: int
+    number: int
+    status: int
+    out: str
+    err: str
+    digest: str
+    lost: list[str]
+
+
+class Swept(NamedTuple):
+    """Of one case: the command undisturbed, its number of calls, and the trials."""
+
+    sound: Trial
+    calls: int
+    trials: list[Trial]
+
+
+def compiled(folder: Path) -> Path:
+    """The preloaded library; skips where no C compiler is."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source, library = Path(__file__).with_suffix(".c"), folder / "failing_reads.so"
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    return library
+
+
+def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) -> dict[str, Swept]:
+    """Try each case with failing calls: all of them, or about `most` trials a case, evenly spread."""
+    with tempfile.TemporaryDirectory() as folder:
+        task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
+        environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(Path(__file__).parents[1])}
+        ended = subprocess.run(
+            [sys.executable, __file__], input=task, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr[-3000:]
+        found = json.loads((Path(folder) / "found.json").read_text())
+    return {name: Swept(*msgspec.convert(each, tuple[Trial, int, list[Trial]])) for name, each in found.items()}
+
+
+# --- in the process that has the library loaded ---
+
+
+def main() -> None:
+    """Try all cases of the task on standard input."""
+    from mccfr import cli  # noqa: F401 - loaded once, before processes are forked
+
+    for module in MODULES:
+        __import__(module)
+    before, cases, most, folder = json.load(sys.stdin)
+    found = {}
+    for case in msgspec.convert(cases, list[Case]):
+        bench = _Bench(case, Path(before), Path(folder))
+        bench.tried(0, 0, 0)  # what is made once on a machine is made
+        sound, calls = bench.tried(0, 0, 0)
+        ways = list(product(range(1, calls + 1), TIMES, ERRORS))
+        step = 1 if most is None else max(1, len(ways) // most)
+        step += step % 2 == 0 or step % 3 == 0  # so that all ways of failing come in turn
+        trials = [bench.tried(*way)[0] for way in ways[step // 2 :: step]]
+        found[case.name] = msgspec.to_builtins((sound, calls, trials))
+    (Path(folder) / "found.json").write_text(json.dumps(found))
+
+
+MODULES = (
+    "h5py",
+    "zarr",
+    "mccfr.runs.session.start",
+    "mccfr.runs.session.train_and_export",
+    "mccfr.runs.session.restoring",
+    "mccfr.runs.results.evaluating",
+    "mccfr.runs.results.exploit",
+    "mccfr.runs.results.export",
+    "mccfr.runs.results.export_best",
+    "mccfr.runs.results.tensorboard",
+    "mccfr.runs.directory.verification",
+    "mccfr.report.document",
+    "mccfr.experiments.running",
+    "storage.zarr_format",
+    "storage.hdf5_format",
+)
+
+
+class _Bench:
+    """Tries one case."""
+
+    def __init__(self, case: Case, before: Path, folder: Path) -> None:
+        self.case, self._before, self._folder, self._work = case, before, folder, folder / "work"
+        self._pristine = _content(before)
+        self._library = ctypes.CDLL(None)
+
+    def tried(self, at: int, times: int, number: int) -> tuple[Trial, int]:
+        """The trial, and how many calls there were."""
+        if not self._work.exists() or _content(self._work) != self._pristine:
+            shutil.rmtree(self._work, ignore_errors=True)
+            shutil.copytree(self._before, self._work)
+        shutil.rmtree(self._folder / "out", ignore_errors=True)
+        (self._folder / "out").mkdir()
+        child = os.fork()
+        if child == 0:
+            self._child(at, times, number)
+        status = self._ended(child)
+        texts = {name: (self._folder / f"out/{name}").read_text() for name in ("out", "err")}
+        said = self._folder / "out/said"
+        calls, digest = json.loads(said.read_text()) if said.exists() else (0, "")
+        after = _content(self._work)
+        lost = sorted(name for name in _kept(self._pristine) if after.get(name) != self._pristine[name])
+        return Trial(self.case.name, at, times, number, status, **texts, digest=digest, lost=lost), calls
+
+    def _ended(self, child: int) -> int:
+        end = time.monotonic() + SECONDS
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            if time.monotonic() > end:
+                os.kill(child, 9)
+            time.sleep(0.002)
+
+    def _child(self, at: int, times: int, number: int) -> None:
+        status = 99
+        try:
+            os.chdir(self._folder / "out")
+            for descriptor, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
+            status = self._run(at, times, number)
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    def _run(self, at: int, times: int, number: int) -> int:
+        from mccfr.cli import main as command
+
+        watched = str(self._work / self.case.watched).encode()
+        self._library.shim_arm(watched, ctypes.c_long(at), ctypes.c_long(times), number)
+        try:
+            command([argument.replace("{}", str(self._work)) for argument in self.case.arguments])
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else 0
+        calls = self._library.shim_count()
+        self._library.shim_arm(b"", ctypes.c_long(0), ctypes.c_long(0), 0)
+        digest = _digest(self._work / self.case.run) if self.case.run and status == 0 else ""
+        Path("said").write_text(json.dumps([calls, digest]))
+        return status
+
+
+def _content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def _kept(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Those that no command changes: all but journals, locks and logs."""
+    return (name for name in files if not name.endswith((".jsonl", ".lock", ".txt", "last-evaluation.json", ".csv")))
+
+
+def _digest(run: Path) -> str:
+    """Of the tables and counts of a run's newest checkpoint."""
+    from mccfr.runs.directory.run import open_run
+    from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+
+    checkpoint = find_checkpoint(open_run(run), None)
+    tables, found = read_tables(checkpoint), hashlib.sha256()
+    for name in sorted(tables):
+        found.update(tables[name].tobytes())
+    return f"{found.hexdigest()} {checkpoint.state['iterations']}"
+
+
+def described(trial: Any) -> str:
+    """For messages of assertions."""
+    return f"{trial.name}, call {trial.at}, {trial.times} times, {errno.errorcode.get(trial.number)}: {trial}"
+
+
+if __name__ == "__main__":
+    main()

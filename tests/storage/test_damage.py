@@ -1,0 +1,157 @@
+"""A read that fails is no damage; and what is damaged or put aside stays, with the blocks that it names.
+
+* Each of four errors of the system, on one manifest and on all, on a state, a chunk and a table, in Zarr, HDF5 and
+  whole form, while a checkpoint is looked for, verified and read: it is raised with the file's name, and never a reason
+  to pass a checkpoint over (test_an_error_of_the_system_is_raised_and_names_the_file)
+* A chunk that is not there is never read as zeros (test_a_chunk_that_goes_between_check_and_read_is_damage)
+* Retention and the removal of blocks leave damaged checkpoints, and those put aside, alone
+  (test_a_damaged_checkpoint_stays_with_its_blocks, test_what_is_put_aside_keeps_its_blocks)
+"""
+
+import errno
+import io
+import os
+import shutil
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from storage import aside, blocks, checkpoint, checkpoint_writer, copies
+from storage.blocks import BlockStore, Partition
+from storage.damage import DamagedError, UnreadableError
+from storage.schema import ArraySpec
+
+SPEC = ArraySpec("first", (6,), "float32", ("x",))
+FORMS = {"zarr": {"format": "zarr"}, "hdf5": {"format": "hdf5"}, "whole": {"format": "hdf5", "whole": True}}
+FILES = {"zarr": "tables.zarr/first/c/0", "hdf5": "tables.h5", "whole": "tables.h5"}
+ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
+
+
+def commit(root, number, keep=9, spec=SPEC, state=None, **options):
+    cells = {spec.name: np.full(spec.shape, number, spec.numpy_dtype)}
+    options = {"format": "zarr", **options}
+    return checkpoint_writer.commit(root, number, [spec], cells, state or {}, {}, keep=keep, **options)
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """`unreadable(name, number)`: opening a file whose path ends so fails with an errno."""
+    found = {}
+
+    def fail(path):
+        for name, number in found.items():
+            if str(path).endswith(name):
+                raise OSError(number, os.strerror(number), str(path))
+
+    def patch(module, name):
+        opens = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, *given, **named: (fail(path), opens(path, *given, **named))[1])
+
+    patch(io, "open")
+    patch(os, "open")
+    return found.__setitem__
+
+
+@pytest.mark.parametrize("number", ERRORS, ids=map(errno.errorcode.get, ERRORS))
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("file", ["000003/manifest.json", "manifest.json", "000003/state.json", None])
+def test_an_error_of_the_system_is_raised_and_names_the_file(tmp_path, unreadable, form, number, file):
+    for each in (1, 2, 3):
+        commit(tmp_path / "all", each, **FORMS[form])
+    sound = checkpoint.open_checkpoint(tmp_path / "all/000003")
+    name = file or FILES[form]
+    unreadable(name, number)
+    looks = [lambda: checkpoint.newest_valid(tmp_path / "all"), lambda: checkpoint.verify(tmp_path / "all/000003")]
+    looks.append((lambda: sound.read("first")) if file is None else lambda: checkpoint.open_checkpoint(sound.path))
+    for look in looks:
+        with pytest.raises(UnreadableError, match=f"{name}: .*nothing was changed; run the command again") as caught:
+            look()
+        assert caught.value.errno == number and os.strerror(number) in str(caught.value)
+    assert checkpoint.list_checkpoints(tmp_path / "all") == [1, 2, 3]
+
+
+def test_a_chunk_that_goes_between_check_and_read_is_damage(tmp_path):
+    found = checkpoint.open_checkpoint(commit(tmp_path / "all", 1))
+    found._check_files(found.files)
+    chunk = found.path / FILES["zarr"]
+    with found._opened(SPEC) as array:
+        chunk.unlink()
+        refused("c/0 is missing", lambda: array[:], error=DamagedError)
+    found.path.joinpath("manifest.json").unlink()
+    refused("manifest.json is missing", checkpoint.open_checkpoint, found.path, error=DamagedError)
+    shutil.rmtree(found.path)
+    refused("No such file", checkpoint.open_checkpoint, found.path, error=FileNotFoundError)
+
+
+def test_a_directory_in_the_place_of_a_file_is_damage(tmp_path):
+    path = commit(tmp_path / "all", 1)
+    (path / "manifest.json").unlink()
+    (path / "manifest.json").mkdir()
+    refused("is a directory", checkpoint.open_checkpoint, path, error=DamagedError)
+
+
+@pytest.fixture
+def store(tmp_path):
+    rows = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
+    made = BlockStore(tmp_path / "run", Partition((rows,), {rows.name: [0, 2, 4]}), {}, format="zarr")
+    made.go_on(None)
+    yield made
+    made.close()
+
+
+def commit_blocks(store, number, keep=9):
+    for block in (0, 1):
+        store.write(block, {"regret/street1/player0": np.full((2, 3), number, np.float32)})
+    path = commit(store.root / "checkpoints", number, keep, state=store.state(), parents=store.names())
+    store.settle()
+    return path
+
+
+def versions(store):
+    return blocks.list_versions(store.root)
+
+
+def test_a_damaged_checkpoint_stays_with_its_blocks(store):
+    commit_blocks(store, 1)
+    damaged = commit_blocks(store, 2)
+    before = versions(store)
+    (damaged / "manifest.json").write_bytes(b"?")
+    assert blocks.versions_named(store.root) is None, "a checkpoint without a note: nobody knows what it names"
+    aside.note_damage(store.root, 2, ["000002: damaged"])
+    for number in (3, 4, 5):
+        commit_blocks(store, number, keep=1)
+    assert checkpoint.list_checkpoints(store.root / "checkpoints") == [2, 5]
+    assert set(versions(store)) == {*before, "blocks/0000/000005", "blocks/0001/000005"}
+    aside.note_sound(store.root, 2)  # it was restored from a copy
+    commit_blocks(store, 6, keep=1)
+    assert checkpoint.list_checkpoints(store.root / "checkpoints") == [6]
+    shutil.rmtree(store.root / "checkpoints/000006")
+    aside.note_damage(store.root, 6, [])
+    aside.note_sound(store.root, 1)
+    assert list((store.root / "checkpoints").iterdir()) == [], "a note without its checkpoint"
+
+
+def test_what_is_put_aside_keeps_its_blocks(store):
+    commit_blocks(store, 1)
+    kept, before = commit_blocks(store, 2), versions(store)
+    where = aside.set_aside(store.root, 2, "it cannot be read")
+    assert where == store.root / "set-aside/000002" and not kept.exists()
+    for number in (2, 3):
+        commit_blocks(store, number, keep=1)
+    assert set(before[1::2]) < set(versions(store)) and len(versions(store)) == 4
+    shutil.copytree(where, store.root / "checkpoints/000009")
+    found = blocks.open_whole(store.root / "checkpoints/000009")
+    assert blocks.block_problems(found, {}) == []
+    assert aside.set_aside(store.root, 3, "again").name == "000003"
+
+
+def test_a_copy_that_cannot_be_read_is_not_written_anew(tmp_path, unreadable):
+    for number in (1, 2):
+        commit(tmp_path / "run/checkpoints", number)
+        copies.copy_checkpoint(tmp_path / "run", tmp_path / "copy", number, set())
+    unreadable("copy/checkpoints/000002/manifest.json", errno.EIO)
+    refused("copy.*Input/output", copies.copy_checkpoint, tmp_path / "run", tmp_path / "copy", 2, set(), error=OSError)
+    shutil.rmtree(tmp_path / "run/checkpoints/000002")
+    refused("copy.*Input/output", copies.restore, tmp_path / "run", tmp_path / "copy", error=OSError)
+    assert checkpoint.list_checkpoints(tmp_path / "copy/checkpoints") == [1, 2]
