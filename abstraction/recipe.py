@@ -26,6 +26,7 @@ from typing import Any, Literal
 import msgspec
 
 from abstraction.listing import DeckListing
+from storage.damage import DamagedError, reading
 
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
@@ -127,11 +128,12 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 def load_recipe(path: Path) -> Recipe:
     """Read a recipe; `ValueError` of one sentence naming the file, the key and what is allowed."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
         recipe = msgspec.convert(document, Recipe)
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file; give a recipe, such as runs/abstractions/quick.toml") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DamagedError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
     except msgspec.ValidationError as error:
         raise ValueError(f"{path}: {str(error).replace('`', '')}") from None

@@ -1,8 +1,10 @@
 """The command line: a few lines for each command; everything heavy is imported inside the commands."""
 
 import errno
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import rich_click as click
 
@@ -25,6 +27,8 @@ from mccfr.cli import (
 )
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
+_MARKS = "manifest.json", "meta.json", "networks.json", "preflop"
+"""What lies in runs and checkpoints, policies, networks and abstractions."""
 
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
@@ -78,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, MemoryError, FileNotFoundError, FileExistsError, NotADirectoryError, BlockingIOError) as error:
         code = _explain(error, EXIT_BAD_INPUT)
     except (IsADirectoryError, PermissionError) as error:
-        code = _explain(error, EXIT_BAD_INPUT)
+        code = _explain(error, EXIT_FAILED if _is_inside_artefact(error) else EXIT_BAD_INPUT)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
         code = EXIT_FAILED
@@ -86,6 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         badly_named = getattr(error, "errno", None) in (errno.ENAMETOOLONG, errno.ELOOP)
         code = _explain(error, EXIT_BAD_INPUT if badly_named else getattr(error, "exit_status", EXIT_FAILED))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _is_inside_artefact(error: OSError) -> bool:
+    """Whether an error is about a file inside of a run, checkpoint, policy, networks or abstraction."""
+    folders = Path(error.filename or "").absolute().parents
+    return any(os.path.exists(folder / name) for folder in folders for name in _MARKS)  # noqa: PTH110 - never raises
 
 
 def _usage_mistake(error: click.ClickException) -> str:

@@ -20,6 +20,7 @@ from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, fields_of, first_refused
 from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Config
+from storage.damage import DamagedError, reading
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -45,16 +46,20 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """A run's TOML file as it stands, with `--set` overrides; `ValueError` for what is no TOML file."""
+    """A run's TOML file as it stands, with `--set` overrides.
+
+    Raises `ValueError` for what is no TOML file, `UnreadableError` where the system cannot read it.
+    """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(
             f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
         ) from None
     except RecursionError:
         raise ValueError(f"{path}: lists or tables are nested too deep") from None
-    except (ValueError, IsADirectoryError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
+    except (ValueError, DamagedError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
         raise ValueError(f"{path}: not a TOML file: {error}") from None
     for text in overrides:
         override(document, *parse_override(text), f"--set {text}")

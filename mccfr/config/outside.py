@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from mccfr.config.limits import shown
+from storage.damage import reading
 
 GAMES, ALGORITHMS, VARIANTS, METHODS = "mccfr.games", "mccfr.algorithms", "mccfr.variants", "mccfr.methods"
 PROGRAMS = "mccfr.programs"
@@ -63,7 +64,8 @@ class Source:
     @property
     def sha256(self) -> str:
         """Of the file's content."""
-        return sha256(self.file.read_bytes()).hexdigest()
+        with reading(self.file):
+            return sha256(self.file.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)

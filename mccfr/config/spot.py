@@ -6,6 +6,7 @@ from typing import Any
 
 from abstraction.ranges import read_range
 from mccfr.config.limits import MOST_TEXT, shown
+from storage.damage import DamagedError, reading
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
@@ -51,12 +52,12 @@ def _read(key: str, value: Any, folder: Path) -> Any:
         return value
     path = folder / value.strip()[1:]
     try:
-        with path.open("rb") as file:
+        with reading(path), path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise ValueError(f"game.ranges.{key}: {path} is larger than {_MAX_BYTES} bytes, so no range")
         return " ".join(data.decode("utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
+    except (FileNotFoundError, DamagedError, UnicodeDecodeError) as error:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
 
 

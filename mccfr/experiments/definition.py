@@ -28,6 +28,7 @@ from mccfr.config import outside
 from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
 from mccfr.config.tables import AUTO, Config, EvaluationConfig
 from mccfr.solvers.registry import algorithm_of
+from storage.damage import DamagedError, reading
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """What curves run over, and the table's column that holds it."""
@@ -176,10 +177,11 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 def _read(path: Path) -> Document:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with reading(path):
+            return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ValueError(f"{path}: no such file; give an experiment's or a run's TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DamagedError) as error:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
 
 

@@ -28,6 +28,7 @@ from mccfr.solvers.deep.asked import is_unlisted
 from mccfr.tables.strategy import Strategy
 from storage import durable
 from storage.checkpoint import Checkpoint
+from storage.json_files import read_bounded
 from storage.outputs import check_output, contains, output
 
 LIMIT_BYTES = 6_000_000
@@ -213,7 +214,7 @@ def _text_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> _Text:
         f"{run.algorithm.name}, {_headline(state, records)}",
         results,
         facts,
-        run.path(CONFIG).read_text(encoding="utf-8"),
+        read_bounded(run.path(CONFIG)).decode(),
     )
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mccfr.upi.solving import SpotEngine, Typed
 from storage.checksums import checksum
+from storage.damage import reading
 from storage.durable import replace_file
 
 _MAGIC = b"MCCFR-TREE 1\n"
@@ -46,7 +47,7 @@ def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
 
 def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int, list[str]]:
     """A file's spot, tables, iterations behind them, locked nodes; `ValueError` where it is damaged or none such."""
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no tree that dump_tree has written here")
         try:

@@ -12,6 +12,7 @@ from mccfr.play.acpc import shown
 from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.hand_files import acpc, phh, pokerstars, slumbot
 from mccfr.play.hand_files.form import HandFormat
+from storage.damage import reading
 
 FORMATS: tuple[HandFormat, ...] = (acpc.FORMAT, slumbot.FORMAT, pokerstars.FORMAT, phh.FORMAT)
 MOST_LINE_BYTES = 1 << 16
@@ -72,7 +73,7 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Lines by their numbers, without their ends; what is no text becomes question marks, long lines are cut."""
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         number = 0
         while data := file.readline(MOST_LINE_BYTES):
             number += 1

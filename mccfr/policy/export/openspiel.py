@@ -28,6 +28,7 @@ from mccfr.policy.export.openspiel_walk import OpenSpielWalk
 from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
 from storage import durable
+from storage.damage import reading
 from storage.json_files import read_json
 from storage.outputs import begins_with, output
 
@@ -157,7 +158,7 @@ def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a file that `write_openspiel` wrote comes from, read from its first bytes; None for another file."""
     if not begins_with(_FIRST_BYTES)(path):
         return None
-    with path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
     _, _, rest = head.decode(errors="replace").partition('"provenance": ')
     try:

@@ -16,6 +16,7 @@ from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
 from mccfr.solvers.configured import opponents_buckets
 from mccfr.solvers.turns import turns_of
+from storage.damage import reading
 from storage.manifest import content_hash
 
 if TYPE_CHECKING:
@@ -64,8 +65,13 @@ def game_document(config: Config, base: Path) -> dict[str, Any]:
     """What makes two games the same: what differs from its default, and the content of files."""
     given = _finite(changed_keys(config))["game"]
     game = {key: value for key, value in given.items() if key not in config.game.file_keys}
-    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    game["files_sha256"] = [_sha256(path) for path in game_files(config.game, base).values()]
     return game
+
+
+def _sha256(path: Path) -> str:
+    with reading(path):
+        return sha256(path.read_bytes()).hexdigest()
 
 
 def bucket_hashes(path: Path, noted: Any) -> dict[str, str]:

@@ -1,0 +1,138 @@
+"""Checkpoints that a run cannot go on from stay, and training never begins at 0 by itself.
+
+* All damaged: `solve` and `resume` refuse with status 1, change nothing, and say how to go on; --from-scratch does so
+  (test_where_no_checkpoint_can_be_used_training_is_refused)
+* A damaged one is passed over and survives retention, session after session (test_retention_leaves_a_damaged_one)
+* --set-aside moves one away and refuses to leave none (test_one_is_set_aside_and_never_the_last)
+* An error of the system names the option, and is no reason to pass over (test_an_unreadable_one_ends_the_session)
+* A kept checkpoint that cannot be read when a session begins is not forgotten (test_a_kept_checkpoint_is_not_forgotten)
+"""
+
+import errno
+import io
+import os
+
+import pytest
+from commands import call, refusal
+from sessions import NO_EVALUATION, Listener, go, make, newest, trained
+
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.checkpoints import find_checkpoint
+from storage.checkpoint import list_checkpoints
+from storage.damage import UnreadableError
+
+SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run with checkpoints 1 to 3, at 10, 20 and 30 iterations."""
+    made = make(tmp_path / "run", SOLVER, "kuhn", evaluation=NO_EVALUATION, keep_checkpoints=3)
+    for iterations in (10, 20, 30):
+        go(made, iterations=iterations)
+    return made
+
+
+def damage(run, number, name="state.json"):
+    path = run.path(f"checkpoints/{number:06d}/{name}")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    return path
+
+
+def there(run, folder="checkpoints"):
+    return list_checkpoints(run.path(folder))
+
+
+def iterations(run):
+    return find_checkpoint(run, None).state["iterations"]
+
+
+def test_where_no_checkpoint_can_be_used_training_is_refused(run, capsys):
+    before = {number: damage(run, number).read_bytes() for number in (1, 2, 3)}
+    for command in (["resume", run.directory], ["solve", run.path("config.toml"), "--run", run.directory]):
+        ended = call(capsys, *command, "--iterations", 40)
+        assert ended.status == 1 and "no checkpoint can be used" in ended.err and "--from-scratch" in ended.err
+        assert "nothing was changed; restore a copy of one" in ended.err and "Traceback" not in ended.err
+        assert sorted(path.name for path in run.path("checkpoints").iterdir()) == ["000001", "000002", "000003"]
+    ended = call(capsys, "resume", run.directory, "--iterations", 5, "--from-scratch")
+    assert ended.status == 0 and iterations(run) == 5 and there(run) == [1]
+    assert there(run, "set-aside") == [1, 2, 3] and problems_of(run.directory) == []
+    for number, data in before.items():
+        assert run.path(f"set-aside/{number:06d}/state.json").read_bytes() == data
+
+
+def test_retention_leaves_a_damaged_one(run):
+    listener, kept = Listener(), damage(run, 3).read_bytes()
+    damage(run, 1, "manifest.json")
+    trained(run, listener, iterations=40, keep_checkpoints=1)
+    assert [text for text in listener.told if text.startswith("damaged checkpoint passed over: 000003: ")]
+    for more in (50, 60):
+        go(run, iterations=more, keep_checkpoints=1)
+    assert there(run) == [1, 3, 6] and iterations(run) == 60
+    assert run.path("checkpoints/000003/state.json").read_bytes() == kept
+    assert not any(text.startswith("000006") for text in problems_of(run.directory))
+
+
+def test_one_is_set_aside_and_never_the_last(run, capsys):
+    told = refusal(capsys, "resume", run.directory, "--set-aside", 7)
+    assert "has no checkpoint 7 to set aside; it has 1, 2, 3" in told
+    ended = call(capsys, "resume", run.directory, "--iterations", 40, "--set-aside", 3)
+    assert ended.status == 0 and there(run) == [1, 2, 3] and there(run, "set-aside") == [3] and iterations(run) == 40
+    everything = [word for number in (1, 2, 3) for word in ("--set-aside", number)]
+    assert "give --from-scratch" in refusal(capsys, "resume", run.directory, *everything)
+    assert there(run) == [1, 2, 3]
+
+
+@pytest.fixture
+def unreadable(monkeypatch):
+    """`unreadable(path)`: opening it fails with EIO, and nothing else; None: nothing fails."""
+    paths, opens = set(), io.open
+
+    def choose(path):
+        paths.clear()
+        paths.add(str(path))
+
+    def fail(path, *given, **named):
+        if str(path) in paths:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return opens(path, *given, **named)
+
+    monkeypatch.setattr(io, "open", fail)
+    return choose
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_unreadable_one_ends_the_session(run, capsys, unreadable, number):
+    """... also one that the session would not begin with: whether it is kept for good cannot be told."""
+    unreadable(run.path(f"checkpoints/{number:06d}/manifest.json"))
+    ended = call(capsys, "resume", run.directory, "--iterations", 40)
+    assert ended.status == 1 and there(run) == [1, 2, 3]
+    *_, last = ended.err.splitlines()
+    assert f"{number:06d}/manifest.json: Input/output error: nothing was changed; run the command again" in last
+    assert f"mccfr resume {run.directory} --set-aside {number} puts this checkpoint aside" in last
+    unreadable(None)
+    ended = call(capsys, "resume", run.directory, "--iterations", 40, "--set-aside", number)
+    assert ended.status == 0 and iterations(open_run(run.directory)) == 40 and there(run, "set-aside") == [number]
+
+
+def test_a_kept_checkpoint_is_not_forgotten(tmp_path, unreadable):
+    run = make(
+        tmp_path / "run",
+        SOLVER,
+        "kuhn",
+        evaluation={"at_iterations": [10], "keep": True, "at_end": False, "every_checkpoint": False},
+        keep_checkpoints=1,
+    )
+    go(run, iterations=20)
+    kept = there(run)[0]
+    assert newest(run) > kept
+    damage(run, kept, "state.json")
+    for more in (30, 40):
+        go(run, iterations=more)
+    assert there(run)[0] == kept and there(run)[1:] == [newest(run)]
+    unreadable(run.path(f"checkpoints/{newest(run):06d}/manifest.json"))
+    with pytest.raises(UnreadableError, match="--set-aside"):
+        go(run, iterations=50)
