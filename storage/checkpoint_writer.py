@@ -30,6 +30,7 @@ from storage.checkpoint import (
 from storage.checksums import CRC32C, XXH3, Checksum
 from storage.formats import TableFormat, table_format
 from storage.listing import file_entries
+from storage.lock import RunLock
 from storage.manifest import exact_json, write_manifest
 from storage.outputs import output
 from storage.schema import ArraySpec, specs_to_json, validate_specs
@@ -54,13 +55,14 @@ def commit(
     whole: bool = False,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
+    lock: RunLock | None = None,
 ) -> Path:
     """Write a checkpoint and return its directory.
 
     It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
 
     Args:
-        root:       directory of the checkpoints, made if absent
+        root:       directory of the checkpoints, made if absent in a directory that must exist
         number:     of the checkpoint; at least `next_number(root)`
         specs:      the schema
         arrays:     {name: array} with the shape and dtype of the schema
@@ -75,14 +77,17 @@ def commit(
         whole:      each array in one run of raw cells, which is written and read at the speed of the disk
         background: compress and write at a low priority, so that others go on
         notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
+        lock:       checked before the checkpoint is written, before its journal line and before older ones are removed
 
     Raises:
         ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
         FileExistsError: the number is taken or lies below one that is.
         NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
         OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
+        LostDirectoryError: as `RunLock.check`.
     """
     root, specs = Path(root), validate_specs(specs)
+    check = (lambda: None) if lock is None else lock.check
     _check_arrays(specs, arrays)
     final = _free_path(root, number, keep)
     state_text = exact_json(state, "the state of a checkpoint")
@@ -91,10 +96,14 @@ def commit(
     exact_json(fields, "the identity of a checkpoint")
     write = _table_writer(format, whole, compressed)
     write = partial(write, specs=specs, arrays=arrays, background=background, notes=notes or {})
+    check()
+    durable.ensure_dir(root)
     content_hash = _write_and_rename(final, write, state_text, fields)
     if journal is not None:
+        check()
         line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
         durable.append_line(journal, line)
+    check()
     drop_older(root, keep, spared)
     return final
 
@@ -132,7 +141,7 @@ def _write_and_rename(
     final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
 ) -> str:
     """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
-    with output(final, lambda _: False) as temporary:
+    with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)
         tables, more = write_tables(temporary)
         version, kind = (WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)

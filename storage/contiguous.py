@@ -20,6 +20,7 @@ import numpy as np
 
 from storage import durable
 from storage.checksums import Checksum, checksum, joined
+from storage.cleanup import closed_after
 from storage.formats import NotFiniteError, TableFormat, first_not_finite
 from storage.mapping import Region, map_anonymous
 from storage.schema import ArraySpec
@@ -128,10 +129,8 @@ def _bytes(cells: np.ndarray) -> memoryview:
 def moving(path: Path, flags: int) -> Iterator[MovingFile]:
     """A `MovingFile`, for as long as a `with` statement lasts."""
     file = MovingFile(path, flags)
-    try:
+    with closed_after(file.close):
         yield file
-    finally:
-        file.close()
 
 
 def write_tables(

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
 from itertools import groupby
@@ -81,10 +82,29 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def error_text(error: BaseException) -> str:
+    """Return what an error says; one of the system's begins with its path."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
 def make_dir(path: Path) -> None:
     """Create one directory; durable after `fsync_dir(path.parent)`."""
     path.mkdir()
     _record(Operation("make_dir", path))
+
+
+def ensure_dir(path: Path) -> None:
+    """Create a directory durably unless it exists; others may do so at the same time.  Its parent must exist."""
+    if path.is_dir():
+        return
+    try:
+        make_dir(path)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    fsync_dir(path.parent)
 
 
 def make_dirs(path: Path) -> None:
@@ -94,12 +114,7 @@ def make_dirs(path: Path) -> None:
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):
-        try:
-            make_dir(folder)
-        except FileExistsError:
-            if not folder.is_dir():
-                raise
-        fsync_dir(folder.parent)
+        ensure_dir(folder)
 
 
 def write_file(
@@ -287,6 +302,22 @@ def drop_trees(paths: Iterable[Path]) -> None:
         remove_tree(path)
 
 
+def discard(path: Path) -> None:
+    """Remove a file or a directory that is of no more use, as far as that can be done.
+
+    It raises nothing: what was done before, or the error that led here, is what counts.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            remove_tree(path)
+        elif os.path.lexists(path):
+            remove_file(path)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def _remove_empty_dir(path: Path) -> None:
     path.rmdir()
     _record(Operation("remove_dir", path))
@@ -304,7 +335,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checks
             result = write_file(temporary, data)
         rename(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        discard(temporary)
         raise
     fsync_dir(path.parent)
     return result

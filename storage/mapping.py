@@ -4,6 +4,7 @@ A kernel takes one flat array per dtype and element offsets into it, whatever th
 range of addresses is reserved first and each region's pages are then mapped at their place inside it.
 """
 
+import contextlib
 import ctypes
 import errno
 import math
@@ -349,7 +350,8 @@ def _allocate(path: Path, length: int) -> None:
     try:
         os.posix_fallocate(descriptor, 0, length)
     except OSError as error:
-        Path(path).unlink()
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
         advice = f"no room for {length:,} bytes in {Path(path).parent}: free some, or name another tables.live_dir"
         raise OSError(error.errno, f"{advice} ({error.strerror})") from None
     finally:

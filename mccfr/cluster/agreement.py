@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from mccfr import __version__
 from mccfr.runs.directory.run import Run
 from storage import durable
+from storage.held_directory import HeldDirectory
 from storage.manifest import content_hash
 
 TOKEN = "cluster.token"
@@ -85,16 +87,19 @@ def new_token(run: Run) -> str:
     return token
 
 
-def check_shared(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> None:
-    """Raise `ValueError` unless the run directory is here the one into which the coordinator has written `token`."""
+def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
+    """Open the run directory into which the coordinator has written `token`; the caller closes it.
+
+    Raises `ValueError` where the directory is another one on this machine, or there is none.
+    """
     end = time.monotonic() + seconds
     while True:
-        try:
-            found = (directory / TOKEN).read_text()
-        except OSError:
-            found = ""
-        if found == token:
-            return
+        with suppress(OSError):
+            held = HeldDirectory(directory)
+            with suppress(OSError):
+                if (held.path / TOKEN).read_text() == token:
+                    return held
+            held.close()
         if time.monotonic() >= end:
             raise ValueError(
                 f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "

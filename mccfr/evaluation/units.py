@@ -32,6 +32,7 @@ import numpy.typing as npt
 from abstraction.kernels.compiling import working_seconds
 from mccfr.policy.profile import Profile
 from storage import durable
+from storage.cleanup import failure_logged
 from storage.outputs import begins_with, check_output
 
 _MAGIC = b"mccfr units 1\n"
@@ -322,9 +323,9 @@ class KeptFile:
             self._file.close()
 
     def close(self) -> None:
-        """Bring what was written to the disk."""
-        if self._file is not None:
-            with self._file:
+        """Bring what was written to the disk; a failure is logged, since what was found is known all the same."""
+        if self._file is not None and self.path is not None:
+            with failure_logged("not everything is kept"), self._file, durable.naming(self.path):
                 self._sync()
 
 

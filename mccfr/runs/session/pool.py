@@ -342,7 +342,7 @@ class ProcessPool(AllInMemory):
         """What workers must know."""
         run, live = self._run, self._live
         return {
-            "run": str(run.directory.resolve()),
+            "run": str(run.directory),  # through this process's descriptor, wherever it is moved
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
             "code": list(map(str, allowed())),
             "regions": regions_to_json(live.regions),
