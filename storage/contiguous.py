@@ -93,16 +93,18 @@ class MovingFile:
     def write(self, piece: Piece) -> np.ndarray:
         """Write a piece; returns its cells.  `OSError` where the disk is full or fails."""
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
-        while left:
-            done = os.pwrite(descriptor, left, offset)
-            left, offset = left[done:], offset + done
+        with durable.naming(self._path):
+            while left:
+                done = os.pwrite(descriptor, left, offset)
+                left, offset = left[done:], offset + done
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
         """Fill the cells of a piece; returns them.  `OSError` where the disk fails or the file is too short."""
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         while left:
-            done = os.preadv(descriptor, [left], offset)
+            with durable.naming(self._path):
+                done = os.preadv(descriptor, [left], offset)
             if done == 0:
                 raise OSError(f"{self._path} ends at byte {offset}, in the midst of its cells")
             left, offset = left[done:], offset + done
@@ -111,7 +113,8 @@ class MovingFile:
     def between(self, first: int, end: int | None = None) -> Iterator[bytes]:
         """What lies from one offset to another, or to the file's end, and is no cell."""
         while end is None or first < end:
-            found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
+            with durable.naming(self._path):
+                found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
             if not found:
                 return
             first += len(found)

@@ -73,12 +73,15 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """An `OSError` of the system's that names no file names `path`: a write to a full disk does not by itself."""
+    """Have an `OSError` of the system's that leaves the block name `path`, if it names no file or a temporary one.
+
+    Errors of writing, truncating, allocating, locking and syncing name none by themselves.
+    """
     try:
         yield
     except OSError as error:
-        if error.strerror and error.filename is None:
-            error.filename = str(path)
+        if error.strerror and (error.filename is None or f"/{TEMPORARY_PREFIX}" in str(error.filename)):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
@@ -132,7 +135,7 @@ def write_file(
     """
     pieces = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
     length, taken, kept = 0, new_sum(kind), []
-    with path.open("wb") as file:
+    with naming(path), path.open("wb") as file:
         for piece in pieces:
             file.write(piece)
             length += memoryview(piece).nbytes
@@ -152,11 +155,11 @@ def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str 
         (length in bytes, checksum of the `kind`) of the content as read back, or what is `known` of it.
     """
     if known is not None and not _recordings:
-        with path.open("r+b") as file:
+        with naming(path), path.open("r+b") as file:
             fsync_file(path, file)
         return known
     length, taken, kept = 0, new_sum(kind), []
-    with path.open("r+b", buffering=0) as file:
+    with naming(path), path.open("r+b", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
             taken.update(piece)
@@ -205,7 +208,7 @@ def adopt_tree(
 def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
     """Return (length in bytes, checksum of the `kind`) of a file, reading it piece by piece."""
     length, taken = 0, new_sum(kind)
-    with path.open("rb", buffering=0) as file:
+    with naming(path), path.open("rb", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
             taken.update(piece)
@@ -221,7 +224,8 @@ def _pieces(file: FileIO) -> Iterator[memoryview]:
 
 def fsync_file(path: Path, file: BinaryIO) -> None:
     """Wait until the content of the open `file`, whose name is `path`, is on the disk."""
-    os.fsync(file.fileno())
+    with naming(path):
+        os.fsync(file.fileno())
     _record(Operation("fsync_file", path))
 
 
@@ -229,7 +233,8 @@ def fsync_dir(path: Path) -> None:
     """Wait until the entries of a directory are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
     _record(Operation("fsync_dir", path))
@@ -251,7 +256,7 @@ def exchange(first: Path, second: Path) -> None:
     if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
         number = ctypes.get_errno()
         advice = "cannot be replaced in one step here: remove it or choose another name"
-        raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
+        raise OSError(number, f"{advice} ({os.strerror(number)})", str(second))
     _record(Operation("exchange", first, target=second))
 
 
@@ -333,7 +338,7 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checks
     try:
         with naming(path):
             result = write_file(temporary, data)
-        rename(temporary, path)
+            rename(temporary, path)
     except BaseException:
         discard(temporary)
         raise
@@ -395,7 +400,8 @@ def append(path: Path, file: FileIO, data: bytes) -> None:
 
 def cut(path: Path, file: BinaryIO, length: int) -> None:
     """Cut the open `file`, whose name is `path`, off after `length` bytes; durable after `fsync_file`."""
-    file.truncate(length)
+    with naming(path):
+        file.truncate(length)
     _record(Operation("truncate", path, length=length))
 
 

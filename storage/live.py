@@ -16,6 +16,7 @@ from typing import Self
 
 from storage import leftovers, space
 from storage.cleanup import failure_logged
+from storage.durable import naming
 from storage.formats import TableFormat, table_format
 from storage.lock import RunLock
 from storage.mapping import Region, map_regions
@@ -136,7 +137,8 @@ def create_live(
     live = LiveTables(leftovers.new_directory(parent), Path(link), layout.TABLES, specs)
     live.anonymous, live.warning = anonymous, warning
     try:
-        _create(live, layout, specs)
+        with naming(live.directory):
+            _create(live, layout, specs)
     except BaseException:
         live.close()
         raise

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from storage.durable import naming
 from storage.schema import ArraySpec
 
 HUGE_PAGE_BYTES = 2 << 20
@@ -148,7 +149,8 @@ def map_regions(regions: Iterable[Region], *, writable: bool, populate: bool) ->
     try:
         for region in regions:
             descriptors.append(_open_checked(region, writable))
-        return _map_descriptors(regions, descriptors, dtype, writable, populate)
+        with naming(Path(regions[0].path)):
+            return _map_descriptors(regions, descriptors, dtype, writable, populate)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)

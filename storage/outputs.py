@@ -82,11 +82,11 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
     try:
         with durable.naming(path):
             yield temporary
-        check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
-        if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
-            durable.exchange(temporary, path)
-        else:
-            durable.rename(temporary, path)
+            check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
+            if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
+                durable.exchange(temporary, path)
+            else:
+                durable.rename(temporary, path)
         durable.fsync_dir(path.parent)
     finally:
         durable.discard(temporary)

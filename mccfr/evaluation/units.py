@@ -283,7 +283,8 @@ class KeptFile:
         check_output(self.path, begins_with(self._magic))
         self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with durable.naming(self.path):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             kind = self._of.split()[-1]
             raise ValueError(f"{self.path} is in use by another {kind}: give another file to --keep") from None

@@ -27,7 +27,7 @@ from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
 from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved, without_directory
 from mccfr.runs.session.growing import begin_grown
-from mccfr.runs.session.journals import Journals, disk_problem
+from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.overflow import overflow_warning
 from mccfr.runs.session.pool import Pool
 from mccfr.runs.session.pools import PoolOpener, open_pool
@@ -39,6 +39,7 @@ from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
 from storage.blocks import block_problems, drop_unnamed
+from storage.durable import error_text
 from storage.live import remove_stale_live, sweep_live
 from storage.lock import LostDirectoryError
 from storage.pages import huge_bytes
@@ -179,7 +180,7 @@ class Session:
                 for sentence in records.restore(path, most):
                     self._reporter.message(sentence)
             except OSError as error:  # lines of lost work stay: better than no training
-                self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
+                self._reporter.message(f"{error_text(error)}: {name} keeps lines of work that was lost")
         if restored is not None and restored.state.get("measured"):
             asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
             self._unmeasured = bool(asked) and not self._evaluated(self._meter.origin)
