@@ -161,7 +161,8 @@ class Trainer:
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
-        return Path(directory.replace("{machine}", str(self._machine))) / self._run.manifest["identity"][:16]
+        name = self._run.run_id or self._run.manifest["identity"]  # runs of one configuration have copies of their own
+        return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _read_from_checkpoint(
         self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]
