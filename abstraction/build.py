@@ -38,8 +38,9 @@ from abstraction.stages import Phases, StageMaker
 from abstraction.values import ValueSource
 from storage import durable
 from storage.checkpoint import Checkpoint, list_checkpoints, newest_valid, next_number
-from storage.checkpoint_writer import commit, sweep
+from storage.checkpoint_writer import commit, drop_older, sweep
 from storage.checksums import cells_checksum
+from storage.cleanup import failure_logged
 from storage.lock import RunLock
 from storage.manifest import content_hash
 from storage.outputs import check_output
@@ -48,6 +49,7 @@ from storage.space import available_memory_bytes, bytes_text
 
 FORMAT_VERSION = 2
 _LOCK = "build.lock"
+_EVERY_STAGE = 2**62
 _AXES = {
     "bucket": ("board", "hole cards"),
     "hands": ("bucket",),
@@ -167,10 +169,12 @@ class Builder:
                 {**made.facts, CELLS: {name: cells_checksum(array) for name, array in made.arrays.items()}},
                 identity,
                 format="zarr",
-                keep=1,
+                keep=_EVERY_STAGE,
                 journal=self._out / "journal.jsonl",
                 parents=identity["parents"],
             )
+            with failure_logged(f"earlier builds of the {street} were not removed"):
+                drop_older(root, 1)
             keeper.discard()
         seconds = round(time.perf_counter() - began, 3)
         peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of the process, earlier stages included

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ class FileKeeper(Keeper):
         self._last = time.monotonic()
 
     def discard(self) -> None:
-        """Remove it all: the stage is done."""
+        """Remove it all, as far as that can be done: the stage is done."""
         self._phase, self._arrays = "", {}
-        if self._root.is_dir():
-            durable.remove_tree(self._root)
+        durable.discard(self._root)
+        with suppress(OSError):
             durable.fsync_dir(self._root.parent)

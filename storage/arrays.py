@@ -12,7 +12,7 @@ from storage import durable
 from storage.damage import DamagedError, decoding, reading
 from storage.formats import table_format
 from storage.json_files import parse_json, read_json
-from storage.outputs import begins_with, output
+from storage.outputs import SCRATCH, begins_with, output
 from storage.schema import ArraySpec, validate_specs
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -46,7 +46,7 @@ def write_arrays(
     specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
     text = json.dumps(description, sort_keys=True)
     with output(path, replaceable) as temporary:
-        scratch = temporary.with_name(f"{temporary.name}-scratch")
+        scratch = temporary.with_name(temporary.name + SCRATCH)
         durable.make_dir(scratch)
         try:
             layout.write_tables(scratch, specs, arrays)
@@ -58,7 +58,7 @@ def write_arrays(
                 durable.adopt_file(tables)
             durable.rename(tables, temporary)
         finally:
-            durable.remove_tree(scratch)
+            durable.discard(scratch)
 
 
 def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key

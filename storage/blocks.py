@@ -25,6 +25,7 @@ from storage import checkpoint_writer, durable
 from storage.checkpoint import Checkpoint
 from storage.damage import DamagedError
 from storage.json_files import read_json
+from storage.lock import RunLock
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 BLOCKS = "blocks"
@@ -84,6 +85,11 @@ def partition_from_json(data: Any) -> Partition:
     return Partition(arrays, first)
 
 
+def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of versions that checkpoints of the given identity name."""
+    return {"blocks_of": identity.get("run_identity")}
+
+
 def block_name(block: int, version: int) -> str:
     """How a checkpoint names a version: its path, relative to ROOT."""
     return f"{BLOCKS}/{block:04d}/{version:06d}"
@@ -105,10 +111,16 @@ class BlockStore:
         identity: dict[str, Any],
         *,
         format: str,  # noqa: A002 - the name of the config's key
+        lock: RunLock | None = None,
     ) -> None:
+        """
+        identity  of the checkpoints that name the versions
+        lock      checked before a version is written or removed (`RunLock.check`)
+        """
+        self._held = lock
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
         self.moved = 0
-        self._identity, self._format = identity, format
+        self._identity, self._format = version_identity(identity), format
         self._promised: set[str] = set()  # to a checkpoint that may be on its way to the disk
         self._lock = Lock()
         # Removing a file of gigabytes takes as long as writing some hundred megabytes: nothing waits for that.
@@ -136,7 +148,7 @@ class BlockStore:
             found = {block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())}
             before, self._promised = self._promised, set(found)
             for name in sorted(before - self._promised):  # of a checkpoint that did not come to the disk
-                self._removing.append(self._remover.submit(_drop_unnamed, self.root, name))
+                self._removing.append(self._remover.submit(self._drop, name))
         return found
 
     def state(self) -> dict[str, Any]:
@@ -149,9 +161,11 @@ class BlockStore:
         arrays      {name: cells of the block}, which nobody changes meanwhile
         background  give way to whoever else wants the processors
 
-        Raises as `checkpoint_writer.commit`: the versions that there were stay then.
+        Raises as `checkpoint_writer.commit`: the earlier versions stay then.
         """
         folder = self.root / BLOCKS / f"{block:04d}"
+        self._check()
+        durable.ensure_dir(folder.parent)
         number = max(1, checkpoints.next_number(folder))
         checkpoint_writer.commit(
             folder,
@@ -164,13 +178,14 @@ class BlockStore:
             keep=_EVERY_VERSION,
             whole=True,
             background=background,
+            lock=self._held,
         )
         with self._lock:
             before = self.versions.get(block)
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.moved += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._promised:
-                self._removing.append(self._remover.submit(_drop_unnamed, self.root, block_name(block, before[0])))
+                self._removing.append(self._remover.submit(self._drop, block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -183,7 +198,7 @@ class BlockStore:
             for cells in arrays.values():
                 cells[...] = 0
             return
-        stored = _open_version(self.root, block_name(block, found[0]), found[1])
+        stored = _open_version(self.root, block_name(block, found[0]), found[1], self._identity)
         for name, cells in arrays.items():
             stored.read_into(name, cells)
         with self._lock:
@@ -194,9 +209,21 @@ class BlockStore:
         with self._lock:
             while self._removing:
                 self._removing.pop().result()
+            self._check()
             newest = {block_name(block, version) for block, (version, _) in self.versions.items()}
             _keep_only(self.root, newest)
             self._promised.clear()
+
+    def _check(self) -> None:
+        if self._held is not None:
+            self._held.check()
+
+    def _drop(self, name: str) -> None:
+        """Remove a version unless a checkpoint on the disk names it."""
+        self._check()
+        named = versions_named(self.root)
+        if named is not None and name not in named and (self.root / name).exists():
+            durable.drop_trees([self.root / name])
 
     def close(self) -> None:
         """Wait for what is being removed, whatever comes of it: the next `go_on` removes what is left."""
@@ -249,13 +276,6 @@ def _named_by_one(path: Path) -> Collection[str]:
         return ()
 
 
-def _drop_unnamed(root: Path, name: str) -> None:
-    """Remove a version unless a checkpoint on the disk names it."""
-    named = versions_named(root)
-    if named is not None and name not in named and (root / name).exists():
-        durable.drop_trees([root / name])
-
-
 def _keep_only(root: Path, kept: Collection[str]) -> None:
     """Remove all versions but some and those that checkpoints name."""
     named = versions_named(root)
@@ -280,14 +300,22 @@ def named_by(checkpoint: Checkpoint) -> dict[str, str]:
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
-def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
-    """Open a version; `DamagedError` where it is damaged, gone or another one than its checkpoint names."""
+def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
+    """Open a version that a checkpoint names; raises as `_open_version`."""
+    root = checkpoint.path.parent.parent
+    return _open_version(root, name, checkpoint.parents[name], version_identity(checkpoint.identity))
+
+
+def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[str, Any]) -> Checkpoint:
+    """Open a version; `DamagedError` where it is damaged, gone, another run's, or not what a checkpoint names."""
     try:
         found = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
         raise DamagedError(f"{root / name} is gone, and a checkpoint names it") from None
     except ValueError as error:
         raise DamagedError(str(error)) from error
+    if (foreign := checkpoints.identity_problem(found, identity)) is not None:
+        raise DamagedError(f"{root / name}: {foreign}")
     if found.content_hash != content_hash:
         raise DamagedError(f"{root / name} is another version than the one that its checkpoint names")
     return found
@@ -299,13 +327,13 @@ def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[
     known  {name: what is wrong with it} of versions that have been read, for other checkpoints; those read are added
     """
     root, problems = checkpoint.path.parent.parent, []
-    for name, content_hash in named_by(checkpoint).items():
+    for name in named_by(checkpoint):
         if name not in known:
             known[name] = checkpoints.verify(root / name)
         problems += [f"{name}: {problem}" for problem in known[name]]
         if not known[name]:
             try:
-                _open_version(root, name, content_hash)
+                _open_named(checkpoint, name)
             except DamagedError as error:
                 problems.append(f"{name}: {error}")
     return [f"{checkpoint.path.name}: {problem}" for problem in problems]
@@ -333,8 +361,7 @@ class WholeCheckpoint(Checkpoint):
             if block not in names:
                 cells[first:end] = 0
             elif end > first:
-                root = self.path.parent.parent
-                _open_version(root, names[block], self.parents[names[block]]).read_into(spec.name, cells[first:end])
+                _open_named(self, names[block]).read_into(spec.name, cells[first:end])
         return cells
 
 

@@ -7,7 +7,7 @@ because a missing Zarr chunk would otherwise read as zeros, and another's as its
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -380,8 +380,8 @@ def newest_valid(
         try:
             checkpoint = open_checkpoint(path)
             found = verify(path)
-            if not found and identity is not None:
-                _check_identity(checkpoint, identity)
+            if not found and identity is not None and (foreign := identity_problem(checkpoint, identity)) is not None:
+                raise ValueError(f"{path}: {foreign}")
             found = found or list(elsewhere(checkpoint))
         except DamagedError as error:
             found = [f"{path.name}: {error}"]
@@ -395,13 +395,14 @@ def newest_valid(
     return None, problems
 
 
-def _check_identity(checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
-    if canonical_json(checkpoint.identity) == canonical_json(identity):
-        return
-    keys = sorted({*checkpoint.identity, *identity})
+def identity_problem(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> str | None:
+    """Return one sentence where a checkpoint has another identity than the one given; None where it has this one."""
+    there, here = checkpoint.identity, dict(identity)
+    if canonical_json(there) == canonical_json(here):
+        return None
     differences = [
-        f"{key} is {checkpoint.identity.get(key)!r} there and {identity.get(key)!r} here"
-        for key in keys
-        if checkpoint.identity.get(key) != identity.get(key)
+        f"{key} is {there.get(key)!r} there and {here.get(key)!r} here"
+        for key in sorted({*there, *here})
+        if there.get(key) != here.get(key)
     ]
-    raise ValueError(f"checkpoint {checkpoint.path} belongs to another run: {'; '.join(differences)}")
+    return f"it belongs to another run: {'; '.join(differences)}; move it away"

@@ -32,6 +32,7 @@ from storage.checkpoint import (
 from storage.checksums import CRC32C, XXH3, Checksum
 from storage.formats import TableFormat, table_format
 from storage.listing import file_entries
+from storage.lock import RunLock
 from storage.manifest import exact_json, write_manifest
 from storage.outputs import output
 from storage.schema import ArraySpec, specs_to_json, validate_specs
@@ -56,18 +57,16 @@ def commit(
     whole: bool = False,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
+    lock: RunLock | None = None,
 ) -> Path:
-    """Write a checkpoint and return its directory.
-
-    It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
+    """Write a checkpoint durably and return its directory; nothing may write the arrays meanwhile.
 
     Args:
-        root:       directory of the checkpoints, made if absent
+        root:       directory of the checkpoints, made if absent in a directory that must exist
         number:     of the checkpoint; at least `next_number(root)`
-        specs:      the schema
-        arrays:     {name: array} with the shape and dtype of the schema
+        specs, arrays: the schema, and {name: array} with its shapes and dtypes
         state:      JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
-        identity:   JSON that says which run this is; `newest_valid` compares it
+        identity:   JSON that says which run this is (`identity_problem`)
         format:     `zarr` or `hdf5`
         keep:       how many checkpoints stay, at least 1
         journal:    gets one line per checkpoint
@@ -77,28 +76,42 @@ def commit(
         whole:      each array in one run of raw cells, which is written and read at the speed of the disk
         background: compress and write at a low priority, so that others go on
         notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
+        lock:       checked before each step: writing, the journal line, removing older ones
 
     Raises:
         ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
         FileExistsError: the number is taken or lies below one that is.
         NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
-        OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
+        OSError: the disk is full or fails; older checkpoints are untouched.  LostDirectoryError: as `RunLock.check`.
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
     final = _free_path(root, number, keep)
     state_text = exact_json(state, "the state of a checkpoint")
     fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
-    fields |= {"arrays": specs_to_json(specs)}
+    fields["arrays"] = specs_to_json(specs)
     exact_json(fields, "the identity of a checkpoint")
-    write = _table_writer(format, whole, compressed)
-    write = partial(write, specs=specs, arrays=arrays, background=background, notes=notes or {})
+    tables = {"specs": specs, "arrays": arrays, "background": background, "notes": notes or {}}
+    write = partial(_table_writer(format, whole, compressed), **tables)
+    _check(lock)
+    durable.ensure_dir(root)
     content_hash = _write_and_rename(final, write, state_text, fields)
-    if journal is not None:
-        line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
-        durable.append_line(journal, line)
+    _note(journal, number, content_hash, lock)
+    _check(lock)
     drop_older(root, keep, spared)
     return final
+
+
+def _note(journal: Path | None, number: int, content_hash: str, lock: RunLock | None) -> None:
+    if journal is not None:
+        _check(lock)
+        line = {"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()}
+        durable.append_line(journal, json.dumps(line))
+
+
+def _check(lock: RunLock | None) -> None:
+    if lock is not None:
+        lock.check()
 
 
 def _free_path(root: Path, number: int, keep: int) -> Path:
@@ -134,7 +147,7 @@ def _write_and_rename(
     final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
 ) -> str:
     """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
-    with output(final, lambda _: False) as temporary:
+    with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)
         tables, more = write_tables(temporary)
         version, kind = (WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)

@@ -20,6 +20,7 @@ import numpy as np
 
 from storage import durable
 from storage.checksums import Checksum, checksum, joined
+from storage.cleanup import closed_after
 from storage.damage import DamagedError, reading
 from storage.formats import NotFiniteError, TableFormat, first_not_finite
 from storage.mapping import Region, map_anonymous
@@ -93,16 +94,18 @@ class MovingFile:
     def write(self, piece: Piece) -> np.ndarray:
         """Write a piece; returns its cells.  `OSError` where the disk is full or fails."""
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
-        while left:
-            done = os.pwrite(descriptor, left, offset)
-            left, offset = left[done:], offset + done
+        with durable.naming(self._path):
+            while left:
+                done = os.pwrite(descriptor, left, offset)
+                left, offset = left[done:], offset + done
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
         """Fill the cells of a piece; returns them.  `OSError` where the disk fails or the file is too short."""
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         while left:
-            done = os.preadv(descriptor, [left], offset)
+            with durable.naming(self._path):
+                done = os.preadv(descriptor, [left], offset)
             if done == 0:
                 raise DamagedError(f"{self._path} ends at byte {offset}, in the midst of its cells")
             left, offset = left[done:], offset + done
@@ -111,7 +114,8 @@ class MovingFile:
     def between(self, first: int, end: int | None = None) -> Iterator[bytes]:
         """What lies from one offset to another, or to the file's end, and is no cell."""
         while end is None or first < end:
-            found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
+            with durable.naming(self._path):
+                found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
             if not found:
                 return
             first += len(found)
@@ -129,10 +133,8 @@ def _bytes(cells: np.ndarray) -> memoryview:
 def moving(path: Path, flags: int) -> Iterator[MovingFile]:
     """A `MovingFile`, for as long as a `with` statement lasts."""
     file = MovingFile(path, flags)
-    try:
+    with closed_after(file.close):
         yield file
-    finally:
-        file.close()
 
 
 def write_tables(

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
 from itertools import groupby
@@ -73,19 +74,41 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """An `OSError` of the system's that names no file names `path`: a write to a full disk does not by itself."""
+    """Have an `OSError` of the system's that leaves the block name `path`, if it names no file or a temporary one.
+
+    Errors of writing, truncating, allocating, locking and syncing name none by themselves.
+    """
     try:
         yield
     except OSError as error:
-        if error.strerror and error.filename is None:
-            error.filename = str(path)
+        if error.strerror and (error.filename is None or f"/{TEMPORARY_PREFIX}" in str(error.filename)):
+            error.filename, error.filename2 = str(path), None
         raise
+
+
+def error_text(error: BaseException) -> str:
+    """Return what an error says; one of the system's begins with its path."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def make_dir(path: Path) -> None:
     """Create one directory; durable after `fsync_dir(path.parent)`."""
     path.mkdir()
     _record(Operation("make_dir", path))
+
+
+def ensure_dir(path: Path) -> None:
+    """Create a directory durably unless it exists; others may do so at the same time.  Its parent must exist."""
+    if path.is_dir():
+        return
+    try:
+        make_dir(path)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    fsync_dir(path.parent)
 
 
 def make_dirs(path: Path) -> None:
@@ -95,12 +118,7 @@ def make_dirs(path: Path) -> None:
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):
-        try:
-            make_dir(folder)
-        except FileExistsError:
-            if not folder.is_dir():
-                raise
-        fsync_dir(folder.parent)
+        ensure_dir(folder)
 
 
 def write_file(
@@ -118,7 +136,7 @@ def write_file(
     """
     pieces = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
     length, taken, kept = 0, new_sum(kind), []
-    with path.open("wb") as file:
+    with naming(path), path.open("wb") as file:
         for piece in pieces:
             file.write(piece)
             length += memoryview(piece).nbytes
@@ -138,11 +156,11 @@ def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str 
         (length in bytes, checksum of the `kind`) of the content as read back, or what is `known` of it.
     """
     if known is not None and not _recordings:
-        with path.open("r+b") as file:
+        with naming(path), path.open("r+b") as file:
             fsync_file(path, file)
         return known
     length, taken, kept = 0, new_sum(kind), []
-    with path.open("r+b", buffering=0) as file:
+    with naming(path), path.open("r+b", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
             taken.update(piece)
@@ -210,7 +228,8 @@ def _pieces(file: FileIO) -> Iterator[memoryview]:
 
 def fsync_file(path: Path, file: BinaryIO) -> None:
     """Wait until the content of the open `file`, whose name is `path`, is on the disk."""
-    os.fsync(file.fileno())
+    with naming(path):
+        os.fsync(file.fileno())
     _record(Operation("fsync_file", path))
 
 
@@ -218,7 +237,8 @@ def fsync_dir(path: Path) -> None:
     """Wait until the entries of a directory are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        with naming(path):
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
     _record(Operation("fsync_dir", path))
@@ -240,7 +260,7 @@ def exchange(first: Path, second: Path) -> None:
     if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
         number = ctypes.get_errno()
         advice = "cannot be replaced in one step here: remove it or choose another name"
-        raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
+        raise OSError(number, f"{advice} ({os.strerror(number)})", str(second))
     _record(Operation("exchange", first, target=second))
 
 
@@ -291,6 +311,22 @@ def drop_trees(paths: Iterable[Path]) -> None:
         remove_tree(path)
 
 
+def discard(path: Path) -> None:
+    """Remove a file or a directory that is of no more use, as far as that can be done.
+
+    It raises nothing: what was done before, or the error that led here, is what counts.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            remove_tree(path)
+        elif os.path.lexists(path):
+            remove_file(path)
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
 def _remove_empty_dir(path: Path) -> None:
     path.rmdir()
     _record(Operation("remove_dir", path))
@@ -306,9 +342,9 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checks
     try:
         with naming(path):
             result = write_file(temporary, data)
-        rename(temporary, path)
+            rename(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        discard(temporary)
         raise
     fsync_dir(path.parent)
     return result
@@ -368,7 +404,8 @@ def append(path: Path, file: FileIO, data: bytes) -> None:
 
 def cut(path: Path, file: BinaryIO, length: int) -> None:
     """Cut the open `file`, whose name is `path`, off after `length` bytes; durable after `fsync_file`."""
-    file.truncate(length)
+    with naming(path):
+        file.truncate(length)
     _record(Operation("truncate", path, length=length))
 
 

@@ -15,6 +15,8 @@ from types import TracebackType
 from typing import Self
 
 from storage import leftovers, space
+from storage.cleanup import failure_logged
+from storage.durable import naming
 from storage.formats import TableFormat, table_format
 from storage.lock import RunLock
 from storage.mapping import Region, map_regions
@@ -62,13 +64,17 @@ class LiveTables:
     def close(self) -> None:
         """Remove the tables and then the link; processes that have them mapped keep their memory until they unmap it.
 
+        What cannot be removed is logged: the tables are no longer needed, whatever the session has come to.
+
         Does nothing the second time, and nothing in a forked child: the tables belong to the process that made them.
         """
         if os.getpid() != self._owner:
             return
-        leftovers.remove(self.directory)
-        if self.link.is_symlink() and self.link.readlink() == self.directory:
-            self.link.unlink()
+        with failure_logged(f"the live tables in {self.directory} were not removed"):
+            leftovers.remove(self.directory)
+        with failure_logged(f"the link {self.link} to live tables was not removed"):
+            if self.link.is_symlink() and self.link.readlink() == self.directory:
+                self.link.unlink()
         while self._descriptors:
             os.close(self._descriptors.pop())
         if self._lock is not None:
@@ -131,7 +137,8 @@ def create_live(
     live = LiveTables(leftovers.new_directory(parent), Path(link), layout.TABLES, specs)
     live.anonymous, live.warning = anonymous, warning
     try:
-        _create(live, layout, specs)
+        with naming(live.directory):
+            _create(live, layout, specs)
     except BaseException:
         live.close()
         raise

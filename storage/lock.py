@@ -9,9 +9,13 @@ import os
 import socket
 import time
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
+
+from storage.durable import naming
+from storage.held_directory import HeldDirectory
 
 _TRIES, _TRY_SECONDS = 5, 0.01
 _NOTE_BYTES = 4096  # of the file: who holds it, and what that does
@@ -19,8 +23,14 @@ _NOTE_BYTES = 4096  # of the file: who holds it, and what that does
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
+class LostDirectoryError(RuntimeError):
+    """The directory that a process works on was removed, or another process may have locked it; nothing is written."""
+
+
 class RunLock:
     """An exclusive lock on a file, for use in a `with` statement; the file stays and names its holder (`Holder`).
+
+    While it is held, the directory of the file is held open too: `directory` leads to it wherever it is moved.
 
     A forked child gives its copy up at once, so that orphaned children cannot keep the lock of a killed parent.
     """
@@ -28,6 +38,7 @@ class RunLock:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._descriptor: int | None = None
+        self._directory: HeldDirectory | None = None
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -46,9 +57,28 @@ class RunLock:
         """
         if self._descriptor is not None:
             raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this very object")
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        directory = HeldDirectory(self.path.parent)
         try:
-            _lock_patiently(descriptor)
+            descriptor = self._locked_file(directory)
+        except BaseException:
+            directory.close()
+            raise
+        self._descriptor, self._directory = descriptor, directory
+        _held.add(self)
+
+    def _locked_file(self, directory: HeldDirectory) -> int:
+        """Open and lock the file in an open directory, and write this process's name; return its descriptor."""
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            descriptor = os.open(self.path.name, flags, 0o644, dir_fd=directory.descriptor)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+        try:
+            with naming(self.path):
+                _lock_patiently(descriptor)
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, _own_line().encode(), 0)
         except BlockingIOError:
             os.close(descriptor)
             holder = holder_of(self.path) or "an unknown process"
@@ -59,35 +89,60 @@ class RunLock:
         except BaseException:
             os.close(descriptor)
             raise
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, _own_line().encode(), 0)
-        self._descriptor = descriptor
-        _held.add(self)
+        return descriptor
+
+    @property
+    def directory(self) -> HeldDirectory:
+        """The directory of the file; only while the lock is held."""
+        if self._directory is None:
+            raise ValueError(f"{self.path} is not locked")
+        return self._directory
+
+    def check(self) -> None:
+        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked."""
+        place = self.directory.place()
+        if self.directory.is_removed():
+            raise LostDirectoryError(
+                f"{place} was removed, or moved to another file system, while this process worked on it: nothing more "
+                "was written"
+            )
+        if not self._holds(self.path.name, self.directory.descriptor):
+            raise LostDirectoryError(
+                f"{place / self.path.name} was removed or replaced while this process held it, so another process may "
+                f"work in {place}: nothing more was written there"
+            )
+
+    def _holds(self, path: Path | str, directory: int | None = None) -> bool:
+        """Return whether the file at a path, relative to an open directory, is the one that is locked."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(path, dir_fd=directory))
+        except FileNotFoundError:
+            return False
 
     def note(self, text: str) -> None:
         """Write one line about what the holder does behind its name, for `noted`; nothing while it is not held.
 
-        It is meant for people, and not durable: the lock itself does not outlive its holder either.
+        It is meant for people, and not durable: the lock itself does not outlive its holder either.  So a disk that
+        does not take it is ignored.
         """
         if self._descriptor is not None:
             data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
-            os.pwrite(self._descriptor, data, 0)
-            os.ftruncate(self._descriptor, len(data))
+            with suppress(OSError):
+                os.pwrite(self._descriptor, data, 0)
+                os.ftruncate(self._descriptor, len(data))
 
     def is_in_place(self) -> bool:
         """Whether the file that is locked is still the one at `path`: not removed, nor moved with its directory."""
-        if self._descriptor is None:
-            return False
-        try:
-            return os.path.samestat(os.fstat(self._descriptor), self.path.stat())
-        except FileNotFoundError:
-            return False
+        return self._holds(self.path)
 
     def release(self) -> None:
         """Free the lock; nothing happens where it is not held."""
         if self._descriptor is None:
             return
-        os.ftruncate(self._descriptor, 0)
+        with suppress(OSError):  # a name that stays in the file means nothing once the lock is free
+            os.ftruncate(self._descriptor, 0)
         self._abandon()
 
     def _abandon(self) -> None:
@@ -95,6 +150,8 @@ class RunLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            self.directory.close()
+            self._directory = None
             _held.discard(self)
 
 

@@ -4,6 +4,7 @@ A kernel takes one flat array per dtype and element offsets into it, whatever th
 range of addresses is reserved first and each region's pages are then mapped at their place inside it.
 """
 
+import contextlib
 import ctypes
 import errno
 import math
@@ -18,6 +19,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from storage.durable import naming
 from storage.schema import ArraySpec
 
 HUGE_PAGE_BYTES = 2 << 20
@@ -147,7 +149,8 @@ def map_regions(regions: Iterable[Region], *, writable: bool, populate: bool) ->
     try:
         for region in regions:
             descriptors.append(_open_checked(region, writable))
-        return _map_descriptors(regions, descriptors, dtype, writable, populate)
+        with naming(Path(regions[0].path)):
+            return _map_descriptors(regions, descriptors, dtype, writable, populate)
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
@@ -349,7 +352,8 @@ def _allocate(path: Path, length: int) -> None:
     try:
         os.posix_fallocate(descriptor, 0, length)
     except OSError as error:
-        Path(path).unlink()
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
         advice = f"no room for {length:,} bytes in {Path(path).parent}: free some, or name another tables.live_dir"
         raise OSError(error.errno, f"{advice} ({error.strerror})") from None
     finally:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from storage import durable
 
+SCRATCH = "-scratch"
+"""Added to a temporary name: a directory for what an output is made from, swept like the output itself."""
 _LEFT_SECONDS = 86_400.0  # far above what any output takes
 
 
@@ -57,48 +59,43 @@ def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
 
 
 @contextlib.contextmanager
-def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = True) -> Iterator[Path]:
     """Yield a free temporary name beside `path`; what is there when the block ends gets the name `path` in one step.
 
     The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this takes care of the
     names.  If the block raises, the temporary is removed and `path` is as it was.
 
     Args:
-        path:        the output; missing parents are made
+        path:        the output
         replaceable: whether the file or directory that has the name now may be replaced
+        parents:     make missing parents; without it, they must exist
 
     Raises:
         FileExistsError: the name is taken by something else, before the block or after it; `path` is as it was.
         OSError: the file system fails, or cannot exchange two names in one step.
     """
     check_output(path, replaceable)
-    durable.make_dirs(path.parent)
+    if parents:
+        durable.make_dirs(path.parent)
     _sweep(path)
     temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
         with durable.naming(path):
             yield temporary
-        check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
-        if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
-            durable.exchange(temporary, path)
-        else:
-            durable.rename(temporary, path)
+            check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
+            if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
+                durable.exchange(temporary, path)
+            else:
+                durable.rename(temporary, path)
         durable.fsync_dir(path.parent)
     finally:
-        try:
-            if temporary.is_dir():
-                durable.remove_tree(temporary)
-            elif temporary.exists():
-                durable.remove_file(temporary)
-        except OSError:  # what `path` has become stays so
-            shutil.rmtree(temporary, ignore_errors=True)
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+        durable.discard(temporary)
 
 
 def _sweep(path: Path) -> None:
     """Remove what killed processes have left of outputs of this name, a day ago and longer."""
-    for left in path.parent.glob(f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"):
+    name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
+    for left in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):
             if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
                 shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()

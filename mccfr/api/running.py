@@ -187,10 +187,10 @@ def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
         terms.reporter.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:
         how = "before anything was trained" if outcome.checkpoint is None else "with a checkpoint"
-        raise KeyboardInterrupt(f"{opened.directory} has stopped {how}: mccfr.resume goes on")
+        raise KeyboardInterrupt(f"{outcome.directory} has stopped {how}: mccfr.resume goes on")
     if outcome.signal is not None:
         raise SystemExit(75)
-    return Run(opened.directory, abstraction=opened.abstraction_path)
+    return Run(outcome.directory, abstraction=opened.abstraction_path)
 
 
 class CallbackReporter(report.Silent):

@@ -59,5 +59,4 @@ def spot(
     asked = Asked(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
     terms = Terms(reporter, force=force)
     started = start_spot(given, asked, terms)
-    trained(started.run, started.game, terms)
-    return started.answer()
+    return started.answer(trained(started.run, started.game, terms).directory)

@@ -157,8 +157,11 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
 
 def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
     """How the session ended; the process ends with 75 after a signal."""
+    from dataclasses import replace
+
     from storage.space import tree_bytes
 
+    run = replace(run, directory=outcome.directory)
     if outcome.evaluation is not None and not outcome.evaluated:
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
     if exported is not None:

@@ -67,10 +67,10 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
         report.message(_beginning(started, options["to"]))
         outcome, _ = train_and_export(started.run, started.game, report, force=force)
         if outcome.signal is not None:
-            report.message(f"stopped by signal {outcome.signal}; continue with: mccfr resume {started.run.directory}")
+            report.message(f"stopped by signal {outcome.signal}; continue with: mccfr resume {outcome.directory}")
             raise click.exceptions.Exit(75)
         report.phase("what hands are worth")
-        found = started.answer()
+        found = started.answer(outcome.directory)
     answer(found, as_json, _text)
 
 

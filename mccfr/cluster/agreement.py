@@ -17,6 +17,7 @@ from mccfr import __version__
 from mccfr.runs.directory.run import Run
 from storage import durable
 from storage.damage import UnreadableError, reading
+from storage.held_directory import HeldDirectory
 from storage.manifest import content_hash
 
 TOKEN = "cluster.token"
@@ -86,24 +87,40 @@ def new_token(run: Run) -> str:
     return token
 
 
-def check_shared(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> None:
-    """Raise `ValueError` unless the run directory is here the one into which the coordinator has written `token`.
+def _holding(directory: Path, token: str) -> HeldDirectory | None:
+    """Open a directory that holds `token`; None for one that does not, or that is absent."""
+    with reading(directory / TOKEN):
+        try:
+            held = HeldDirectory(directory)
+        except FileNotFoundError:
+            return None
+        try:
+            if (held.path / TOKEN).read_text() == token:
+                return held
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            held.close()
+            raise
+        held.close()
+        return None
 
-    Raises `UnreadableError` where the system cannot read the token for so many seconds.
+
+def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
+    """Open the run directory into which the coordinator has written `token`; the caller closes it.
+
+    Raises `ValueError` where the directory is another one on this machine, or there is none, and `UnreadableError`
+    where the system cannot read the token for so many seconds.
     """
     end = time.monotonic() + seconds
     while True:
+        over = time.monotonic() >= end
         try:
-            with reading(directory / TOKEN):
-                found = (directory / TOKEN).read_text()
-        except FileNotFoundError:
-            found = ""
+            if (held := _holding(directory, token)) is not None:
+                return held
         except UnreadableError:
-            found = ""
-            if time.monotonic() >= end:
+            if over:
                 raise
-        if found == token:
-            return
         if time.monotonic() >= end:
             raise ValueError(
                 f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "

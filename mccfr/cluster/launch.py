@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -29,6 +30,7 @@ from mccfr.evaluation.units import signals_to
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.session.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
+from storage.held_directory import HeldDirectory, errors_shown
 from storage.lock import RunLock, is_held
 from storage.space import free_bytes
 from storage.threads import ordered
@@ -164,16 +166,23 @@ def see_through(
     arguments  of the command that all ranks execute
     tell       is given what happens, in sentences
 
-    Raises `RuntimeError` where ranks are lost again and again before there is a new checkpoint.
+    Raises `RuntimeError` where ranks are lost again and again before there is a new checkpoint, and where one is lost
+    after the run was moved.
     """
-    losses, newest = 0, -1
-    with _forwarding() as forward:
+    losses, newest, given = 0, -1, run.directory
+    with HeldDirectory(given) as held, errors_shown(), _forwarding() as forward:
+        run = replace(run, directory=held.path)
         while True:
             status = _once(start(machines), arguments, forward)
             if status is not None:
                 return status
             if forward.signal is not None:
                 raise RuntimeError(f"a rank was lost after signal {forward.signal}: resume {run.directory}")
+            if held.place() != given:
+                raise RuntimeError(
+                    f"a rank was lost, and the run was moved to {run.directory}: continue with: mccfr cluster resume "
+                    f"{run.directory}"
+                )
             saved = max(list_checkpoints(run.path(CHECKPOINTS)), default=0)
             losses, newest = (losses + 1, newest) if saved == newest else (1, saved)
             if losses > _MOST_LOSSES:
@@ -236,7 +245,8 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
     sweep_folders(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, RunLock(Path(folder) / _LOCK):
+    made = tempfile.TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)
+    with made as folder, RunLock(Path(folder) / _LOCK):
         ended = Path(folder) / "ended.json"
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]

@@ -51,6 +51,7 @@ from mccfr.solvers.solver import WorkerState
 from storage import durable
 from storage.blocks import BLOCKS
 from storage.checkpoint import Checkpoint, list_checkpoints
+from storage.cleanup import closed_after
 from storage.live import LiveTables, create_live
 
 RECORDS = "cluster.jsonl"
@@ -242,6 +243,7 @@ class ClusterPool(ByIntervals, NobodyLost):
         }
         self._barriers, self._moved = 0, 0
         self._since[:] = 0
+        self._run.check_lock()
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
 
@@ -270,7 +272,7 @@ class ClusterPool(ByIntervals, NobodyLost):
 def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
     """Put back what of a run is damaged or gone and has a second copy on another machine, before a session begins.
 
-    Raises `OSError` where there is no room, `BlockingIOError` while another process works on the run.
+    Raises `OSError` where there is no room, and as `mccfr.runs.directory.run.lock`.
     """
     if run.config.cluster.directory is None:
         return
@@ -293,9 +295,7 @@ def on_engine(engine: Engine) -> PoolOpener:
             specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
         ) as live:
             pool = ClusterPool(run, game, live, engine)
-            try:
+            with closed_after(pool.close):
                 yield pool
-            finally:
-                pool.close()
 
     return open_cluster

@@ -8,10 +8,12 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
+from mccfr.cluster.agreement import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.engine import Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.pool import on_engine, restore_copies
@@ -26,6 +28,7 @@ from mccfr.runs.session.failures import AbandonedError
 from mccfr.runs.session.session import Outcome
 from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.train_and_export import train_and_export
+from storage.held_directory import HeldDirectory, errors_shown, shown
 from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]
@@ -60,6 +63,16 @@ def take_part(
         raise ValueError("one rank coordinates and trains nothing: start at least two")
     try:
         run, game = prepare()
+    except BaseException:
+        _tell_all(world, {"go": False})
+        raise
+    with HeldDirectory(run.directory) as held, errors_shown():
+        return run, *_coordinate(world, replace(run, directory=held.path), game, reporter, force=force)
+
+
+def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
+    """Do the part of rank 0 in a run whose directory it holds open; raises as `take_part`."""
+    try:
         ranks = _agreed(world, run, game, force=force)
     except BaseException:
         _tell_all(world, {"go": False})
@@ -76,13 +89,12 @@ def take_part(
         raise ValueError(f"{lacking[0]['host']} cannot take part: {lacking[0]['problem']}")
     try:
         restore_copies(run, game, engine, reporter)
-        outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
+        return train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     except AbandonedError:
         raise
     except BaseException:
         engine.close()
         raise
-    return run, outcome, exported
 
 
 def _tell_all(world: World, value: Mapping[str, Any]) -> None:
@@ -140,14 +152,21 @@ def _train(world: World) -> None:
     message = world.receive_text(0)
     if not message["go"]:
         return
-    run = None
-    try:
-        check_shared(Path(message["run"]), message["token"])
-        allow(map(Path, message["code"]))
-        run = open_run(Path(message["run"]), Path(message["abstraction"]) if "abstraction" in message else None)
-        world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
-    except (ValueError, OSError) as error:
-        world.send_text(0, _problem(error))
+    with ExitStack() as stack:
+        run = None
+        try:
+            directory = shared_directory(Path(message["run"]), message["token"])
+            stack.callback(directory.close)
+            allow(map(Path, message["code"]))
+            run = open_run(directory.path, Path(message["abstraction"]) if "abstraction" in message else None)
+            world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
+        except (ValueError, OSError) as error:
+            world.send_text(0, _problem(error))
+        _train_strata(world, run)
+
+
+def _train_strata(world: World, run: Run | None) -> None:
+    """Obey the coordinator's orders for a run, if it wants this rank; None: it could not be opened here."""
     message = world.receive_text(0)
     if not message["go"] or run is None:
         return
@@ -164,4 +183,4 @@ def _train(world: World) -> None:
 
 def _problem(error: Exception) -> dict[str, str]:
     text = getattr(error, "strerror", None) or str(error)
-    return {"host": host_name(), "problem": " ".join(text.split()) or type(error).__name__}
+    return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__}

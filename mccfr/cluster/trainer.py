@@ -32,7 +32,8 @@ from mccfr.cluster.messages import (
     version_of,
 )
 from mccfr.games.game import Game
-from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.directory.run import Run
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.worker import train_strata
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
@@ -46,7 +47,6 @@ from mccfr.solvers.strata import (
 )
 from mccfr.tables.layout import private_tables
 from storage.blocks import BlockStore, Partition
-from storage.checkpoint import checkpoint_path, open_checkpoint
 from storage.copies import copy_checkpoint, restore
 from storage.formats import NotFiniteError
 from storage.mapping import give_back, map_reserved
@@ -68,8 +68,7 @@ def stratum_store(run: Run, game: Game) -> BlockStore:
     """Where the rows of strata lie as versions, a block for each stratum."""
     later = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
     parts = Partition(later, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in later})
-    identity = {"blocks_of": run.identity["run_identity"]}
-    return BlockStore(run.directory, parts, identity, format=run.config.tables.format)
+    return BlockStore(run.directory, parts, run.identity, format=run.config.tables.format, lock=run.lock)
 
 
 class Trainer:
@@ -162,13 +161,14 @@ class Trainer:
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
-        return Path(directory.replace("{machine}", str(self._machine))) / self._run.manifest["identity"][:16]
+        name = self._run.run_id or self._run.manifest["identity"]  # runs of one configuration have copies of their own
+        return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _read_from_checkpoint(
         self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]
     ) -> None:
         """Read rows from the tables that a checkpoint holds itself, as those of sessions on one machine do."""
-        checkpoint = open_checkpoint(checkpoint_path(self._run.path(CHECKPOINTS), number))
+        checkpoint = open_own(self._run, number)
         for name, rows in cells.items():
             checkpoint.read_rows(name, parts.first[name][stratum], rows)
 

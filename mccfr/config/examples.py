@@ -70,7 +70,8 @@ def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
         yield path, bool(made)
     except (ValueError, MemoryError, OSError):
         for copy in made:
-            copy.unlink(missing_ok=True)
+            with suppress(OSError):
+                copy.unlink(missing_ok=True)
         for folder in sorted({folder for copy in made for folder in copy.parents if HERE in (folder, *folder.parents)})[
             ::-1
         ]:

@@ -32,6 +32,7 @@ import numpy.typing as npt
 from abstraction.kernels.compiling import working_seconds
 from mccfr.policy.profile import Profile
 from storage import durable
+from storage.cleanup import failure_logged
 from storage.damage import reading
 from storage.outputs import begins_with, check_output
 
@@ -283,7 +284,8 @@ class KeptFile:
         check_output(self.path, begins_with(self._magic))
         self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with durable.naming(self.path):
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             kind = self._of.split()[-1]
             raise ValueError(f"{self.path} is in use by another {kind}: give another file to --keep") from None
@@ -324,9 +326,9 @@ class KeptFile:
             self._file.close()
 
     def close(self) -> None:
-        """Bring what was written to the disk."""
-        if self._file is not None:
-            with self._file:
+        """Bring what was written to the disk; a failure is logged, since what was found is known all the same."""
+        if self._file is not None and self.path is not None:
+            with failure_logged("not everything is kept"), self._file, durable.naming(self.path):
                 self._sync()
 
 

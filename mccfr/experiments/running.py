@@ -13,6 +13,7 @@ from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
@@ -150,7 +151,7 @@ def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     numbers = checkpoints.list_checkpoints(run.path(rundir.CHECKPOINTS))
     if not numbers:
         return list(experiment.points)
-    state = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path(rundir.CHECKPOINTS), numbers[-1])).state
+    state = open_own(run, numbers[-1]).state
     last = next(run.backwards(rundir.EVALUATIONS), None)
     evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
     if experiment.axis == "seconds":
@@ -177,8 +178,5 @@ def _continue(
 
 def trained_seconds(run: rundir.Run) -> float:
     """Training seconds up to a run's newest checkpoint."""
-    root = run.path(rundir.CHECKPOINTS)
-    numbers = checkpoints.list_checkpoints(root)
-    if not numbers:
-        return 0.0
-    return float(checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, numbers[-1])).state["training_seconds"])
+    numbers = checkpoints.list_checkpoints(run.path(rundir.CHECKPOINTS))
+    return float(open_own(run, numbers[-1]).state["training_seconds"]) if numbers else 0.0

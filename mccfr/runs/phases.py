@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from abstraction.kernels.compiling import told_of_compiling, working_seconds
 from mccfr.evaluation.steps import steps_reported
 from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter, duration_text
+from storage.held_directory import shown
 
 _SURE_SECONDS = 2.0  # of work on a part of a build before the time left is worth telling
 
@@ -19,10 +20,15 @@ class _Naming:
 
     def __init__(self, reporter: Reporter, note: Callable[[str], None]) -> None:
         self._reporter, self._note, self._phase = reporter, note, ""
-        self.message, self.progress, self.evaluation = reporter.message, reporter.progress, reporter.evaluation
+        self.progress, self.evaluation = reporter.progress, reporter.evaluation
+
+    def message(self, text: str) -> None:
+        """Pass it on, with the names of directories in place of paths through open ones."""
+        self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Pass it on if it is another."""
+        """Pass it on if it is another, as `message` does."""
+        text = shown(text)
         if text != self._phase:
             self._phase = text
             self._note(text)

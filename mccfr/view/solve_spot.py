@@ -69,7 +69,7 @@ def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
     outcome, _ = train_and_export(started.run, started.game, report)
     if outcome.checkpoint is None:
         raise ValueError("stopped before anything was trained")
-    tell({"answer": started.answer(), "stopped": outcome.signal is not None})
+    tell({"answer": started.answer(outcome.directory), "stopped": outcome.signal is not None})
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ PARTITION = Partition((SPEC,), {SPEC.name: [0, 2, 4]})
 
 @pytest.fixture
 def store(tmp_path):
+    (tmp_path / "run").mkdir()
     made = BlockStore(tmp_path / "run", PARTITION, {"run": 1}, format="zarr")
     made.go_on(None)
     yield made

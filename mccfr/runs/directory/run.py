@@ -45,6 +45,7 @@ from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.damage import reading
+from storage.held_directory import errors_shown
 from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
@@ -68,17 +69,19 @@ class Run:
     """An opened run directory.
 
     replace  the export at the end of a session may take the place of another run's
+    lock     that this process holds (`lock`); None: it only reads
     """
 
     directory: Path
     config: Config
     manifest: Mapping[str, Any]
     replace: bool = False
+    lock: RunLock | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
-        return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+        return checkpoint_identity(self.manifest)
 
     @property
     def run_id(self) -> str | None:
@@ -156,6 +159,11 @@ class Run:
             return last_trained("a run of strategy sums of which some are in float32 and some in float64")
         return None
 
+    def check_lock(self) -> None:
+        """Raise `LostDirectoryError` where this process has locked the run, and its directory was removed since."""
+        if self.lock is not None:
+            self.lock.check()
+
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
         durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
@@ -167,6 +175,11 @@ class Run:
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
         """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
         return records.backwards(self.path(name))
+
+
+def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of the checkpoints of the run that has a manifest."""
+    return {"run_identity": manifest["identity"], "game": manifest["identity_document"]["game"]["name"]}
 
 
 def _forms_of_version_1(config: Config, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -235,7 +248,7 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
         if not held.is_in_place():
             raise _being_made_elsewhere(directory)
         if is_run(directory):
-            shutil.rmtree(temporary)
+            durable.discard(temporary)
             raise _being_made_elsewhere(directory)
         _remove_all_but(LOCK, temporary)
         yield
@@ -293,6 +306,11 @@ def is_run(directory: Path) -> bool:
         return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
+def read_run_manifest(directory: Path) -> dict[str, Any]:
+    """Read the manifest of a run; raises as `storage.manifest.read_manifest`."""
+    return read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+
+
 @reading()
 def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
     """Open a run directory.
@@ -307,7 +325,7 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
-    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
     if code == NO_CODE and outside.guests(document):
         config = opaque_config(document, source_of_it)
@@ -388,9 +406,18 @@ def _refuse_links(directory: Path) -> None:
             )
 
 
-def lock(run: Run) -> RunLock:
-    """The run's lock; taking it raises `BlockingIOError` while another process works on the run."""
-    return RunLock(run.path(LOCK))
+@contextmanager
+def lock(run: Run) -> Iterator[Run]:
+    """Lock a run and yield it for writing: its `directory` is a path that leads to it wherever it is moved.
+
+    Errors that leave the block name the place where the run is.  Raises `BlockingIOError` while another process works
+    on the run, and `ValueError` where another run has taken its place since it was opened.
+    """
+    with RunLock(run.path(LOCK)) as held, errors_shown():
+        directory = held.directory.path
+        if read_run_manifest(directory)["content_hash"] != run.manifest["content_hash"]:
+            raise ValueError(f"{directory} holds another run than a moment ago: run the command again")
+        yield replace(run, directory=directory, lock=held)
 
 
 def is_locked(run: Run) -> bool:

@@ -1,8 +1,12 @@
-"""What the state of a run's checkpoint must hold, whoever wrote it: checked before a run goes on from it."""
+"""Checkpoints of a run: opening one that belongs to the run, and what its state must hold."""
 
 from typing import Annotated, Any
 
 import msgspec
+
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from storage.blocks import open_whole
+from storage.checkpoint import Checkpoint, checkpoint_path, identity_problem
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _RNG_WORDS = 4
@@ -46,6 +50,19 @@ class StateFields(msgspec.Struct, frozen=True):
     snapshot: bool = False
     snapshots: list[SnapshotFields] = []
     turns: TurnFields | None = None
+
+
+def open_own(run: Run, number: int) -> Checkpoint:
+    """Open a checkpoint of a run, blocks included; every reader of a run opens its checkpoints here.
+
+    Raises as `storage.blocks.open_whole`, and `ValueError` where the checkpoint is another run's, or its state is not
+    that of a run.
+    """
+    found = open_whole(checkpoint_path(run.path(CHECKPOINTS), number))
+    problem = identity_problem(found, run.identity) or state_problem(found.state)
+    if problem is not None:
+        raise ValueError(f"{found.path}: {problem}")
+    return found
 
 
 def state_problem(state: dict[str, Any]) -> str | None:

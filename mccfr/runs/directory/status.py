@@ -21,10 +21,9 @@ from mccfr.runs.directory.run import (
     phase_of,
     worker_of,
 )
-from mccfr.runs.directory.state import state_problem
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.directory.trends import TRENDS
-from storage.blocks import open_whole
-from storage.checkpoint import checkpoint_path, list_checkpoints
+from storage.checkpoint import list_checkpoints
 from storage.damage import reading
 
 RECENT_SECONDS = 600.0
@@ -77,9 +76,7 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[
 def run_status(run: Run) -> dict[str, Any]:
     """The fields of `status --json`."""
     numbers = list_checkpoints(run.path(CHECKPOINTS))
-    newest = open_whole(checkpoint_path(run.path(CHECKPOINTS), numbers[-1])) if numbers else None
-    if newest is not None and (problem := state_problem(newest.state)) is not None:
-        raise ValueError(f"{newest.path}: {problem}")
+    newest = open_own(run, numbers[-1]) if numbers else None
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
     metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
     last = metrics[-1] if metrics else None

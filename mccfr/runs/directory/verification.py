@@ -1,16 +1,26 @@
 """`verify`: which kind of artefact a path holds, and everything that is wrong with it."""
 
 from pathlib import Path
+from typing import Any
 
 from abstraction.buckets import Abstraction, is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs.directory import records
-from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, NO_CODE, is_run, open_run
+from mccfr.runs.directory.run import (
+    CHECKPOINTS,
+    JOURNAL,
+    NO_CODE,
+    checkpoint_identity,
+    is_run,
+    open_run,
+    read_run_manifest,
+)
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
 from storage import checkpoint as checkpoints
 from storage.blocks import block_problems
+from storage.checkpoint import identity_problem
 from storage.damage import DamagedError
 
 
@@ -32,7 +42,10 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     if is_networks(path):
         return verify_networks(path)
     if checkpoints.is_checkpoint(path):
-        return _problems_of_checkpoint(path, reporter, {})
+        try:
+            return _problems_of_checkpoint(path, reporter, {}, _identity_around(path))
+        except (OSError, ValueError) as error:
+            return [str(error)]
     if is_run(path):
         return _problems_of_run(path, reporter, abstraction)
     if is_abstraction(path):
@@ -50,13 +63,25 @@ def _report_stages(path: Path, reporter: Reporter) -> list[str]:
     return []
 
 
-def _problems_of_checkpoint(path: Path, reporter: Reporter, known: dict[str, list[str]]) -> list[str]:
+def _identity_around(path: Path) -> dict[str, Any] | None:
+    """Return the identity of the run in whose directory a checkpoint lies; None where it lies elsewhere.
+
+    Raises `OSError` and `ValueError` as `read_run_manifest`.
+    """
+    run = path.absolute().parent.parent
+    if path.absolute().parent.name != CHECKPOINTS or not is_run(run):
+        return None
+    return checkpoint_identity(read_run_manifest(run))
+
+
+def _problems_of_checkpoint(
+    path: Path, reporter: Reporter, known: dict[str, list[str]], identity: dict[str, Any] | None
+) -> list[str]:
     """Of its bytes and those of the blocks that it names, and of its state if a run wrote it.
 
     reporter  what cannot be seen of it
-    known  as of `block_problems`
-
-    An abstraction's stages are checkpoints too.
+    known     as of `block_problems`
+    identity  of the run that it belongs to; None: of any, or of an abstraction, whose stages are checkpoints too
     """
     problems = checkpoints.verify(path)
     if problems:
@@ -64,7 +89,9 @@ def _problems_of_checkpoint(path: Path, reporter: Reporter, known: dict[str, lis
     found = checkpoints.open_checkpoint(path)
     if found.unseen is not None:
         reporter.message(found.unseen)
-    problem = state_problem(found.state) if "run_identity" in found.identity else None
+    problem = None if identity is None else identity_problem(found, identity)
+    if problem is None and "run_identity" in found.identity:
+        problem = state_problem(found.state)
     return [f"{path.name}: {problem}"] if problem else block_problems(found, known)
 
 
@@ -84,7 +111,7 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
     for place, number in enumerate(numbers, 1):
         reporter.phase(f"reading checkpoint {number}, {place} of {len(numbers)}", (place - 1) / len(numbers))
         directory = checkpoints.checkpoint_path(root, number)
-        found = _problems_of_checkpoint(directory, reporter, blocks)
+        found = _problems_of_checkpoint(directory, reporter, blocks, run.identity)
         if not found and noted.get(number, "") not in ("", checkpoints.open_checkpoint(directory).content_hash):
             found = [f"{directory.name}: it is another checkpoint than the one that {JOURNAL} notes"]
         problems += found

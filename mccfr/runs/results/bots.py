@@ -42,6 +42,7 @@ from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
 from mccfr.play.web import http_post
 from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
+from storage.cleanup import closed_after
 from storage.outputs import check_output
 
 Say = Callable[[str], None]
@@ -154,14 +155,13 @@ class _Diary:
     @contextmanager
     def kept(self) -> Iterator[None]:
         """The hands while they are played: written however it ends.  `StoppedError` at Ctrl-C or SIGTERM."""
-        try:
-            with signals_noted(spared=0):
-                yield
-        except KeyboardInterrupt:
-            there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
-            raise StoppedError(f"stopped after {len(self.hands):,} hands; {there}") from None
-        finally:
-            self.close()
+        with closed_after(self.close):
+            try:
+                with signals_noted(spared=0):
+                    yield
+            except KeyboardInterrupt:
+                there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
+                raise StoppedError(f"stopped after {len(self.hands):,} hands; {there}") from None
 
     def close(self) -> None:
         """Write what is to be written at the end, however it came."""

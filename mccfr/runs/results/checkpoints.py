@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
-from mccfr.runs.directory.state import state_problem
+from mccfr.runs.directory.state import open_own
 from mccfr.tables.layout import TableSet
-from storage.blocks import open_whole
-from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints
+from storage.checkpoint import Checkpoint, list_checkpoints
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
-    """Open a run's checkpoint, the newest without a number; `ValueError` where there is no such checkpoint."""
+    """Open a run's checkpoint, the newest without a number.
+
+    Raises `ValueError` where there is no such checkpoint, and as `open_own`.
+    """
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
     if not numbers:
@@ -20,12 +22,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
         )
     if number is not None and number not in numbers:
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
-    checkpoint = open_whole(checkpoint_path(root, numbers[-1] if number is None else number))
-    if checkpoint.identity != run.identity:
-        raise ValueError(f"{checkpoint.path} belongs to the run {checkpoint.identity}, and this is {run.identity}")
-    if (problem := state_problem(checkpoint.state)) is not None:
-        raise ValueError(f"{checkpoint.path}: {problem}")
-    return checkpoint
+    return open_own(run, numbers[-1] if number is None else number)
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:

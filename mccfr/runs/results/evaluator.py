@@ -13,11 +13,11 @@ from mccfr.evaluation.methods.registry import options_for, options_of_all
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.previous_units import LastUnits
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
-from storage.blocks import open_whole
 from storage.damage import DamagedError
 
 
@@ -63,7 +63,7 @@ class Evaluator:
         self._methods = [method_for(game, name) for name in self._points.chosen]
         self._opponent: int | None = None  # number of the checkpoint that is played against
         self._against: Strategy | None = None
-        self._root = run.path(CHECKPOINTS)
+        self._run = run
         self._prepared: dict[str, Any] = {}
         self._last = LastUnits(run)
         self.kept: list[int] = []
@@ -76,7 +76,7 @@ class Evaluator:
     def find_kept(self) -> None:
         """Note which checkpoints of earlier sessions stay for good."""
         self.kept = []
-        for number in checkpoints.list_checkpoints(self._root):
+        for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
             with suppress(DamagedError):  # the session has noted that it is, so that it stays as well
                 self.kept += [number] if self._open(number).state.get("kept") else []
         self._opponent = self.kept[0] if self.kept else None
@@ -128,4 +128,4 @@ class Evaluator:
         return options
 
     def _open(self, number: int) -> checkpoints.Checkpoint:
-        return open_whole(checkpoints.checkpoint_path(self._root, number))
+        return open_own(self._run, number)

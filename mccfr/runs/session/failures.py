@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mccfr.runs.directory.run import Run
 from mccfr.runs.events import Totals
+from storage.lock import LostDirectoryError
 
 Saved = tuple[int, Totals] | None
 """Number and counts of the newest checkpoint."""
@@ -28,6 +29,11 @@ def _go_on(run: Run) -> str:
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
     """The error with what was lost: `totals` are the counts when the workers were ended."""
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
+
+
+def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
+    """The run directory was removed, or is no longer this session's."""
+    return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:

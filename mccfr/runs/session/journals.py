@@ -36,7 +36,11 @@ class Journals:
         self._held: dict[str, deque[bytes]] = {}
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
-        """Append a line to a journal now, or hold it back until the disk takes it."""
+        """Append a line to a journal now, or hold it back until the disk takes it.
+
+        Raises `LostDirectoryError` as `Run.check_lock`.
+        """
+        self._run.check_lock()
         held = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
         failed_before = bool(held)
         held.append(json.dumps(record, allow_nan=False).encode())

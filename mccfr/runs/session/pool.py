@@ -37,6 +37,7 @@ from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
 from storage import space
 from storage.checkpoint import Checkpoint
+from storage.durable import naming
 from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
 
@@ -342,7 +343,7 @@ class ProcessPool(AllInMemory):
         """What workers must know."""
         run, live = self._run, self._live
         return {
-            "run": str(run.directory.resolve()),
+            "run": str(run.directory),  # through this process's descriptor, wherever it is moved
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
             "code": list(map(str, allowed())),
             "regions": regions_to_json(live.regions),
@@ -354,11 +355,12 @@ class ProcessPool(AllInMemory):
 
     def _start(self, workers: int) -> None:
         assignment = self._live.directory / "assignment.json"
-        assignment.write_text(json.dumps(self._assignment()))
+        with naming(assignment):
+            assignment.write_text(json.dumps(self._assignment()))
         root = str(Path(mccfr.__file__).resolve().parent.parent)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
-        with self._log.open("ab") as log:
+        with naming(Path(sys.executable)), self._log.open("ab") as log:
             for worker in range(workers):
                 process = subprocess.Popen(
                     [*command, str(worker)],

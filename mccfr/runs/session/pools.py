@@ -13,6 +13,7 @@ from mccfr.runs.session.strata.frames import live_specs
 from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
 from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
 from mccfr.solvers.registry import algorithm_of
+from storage.cleanup import closed_after
 from storage.live import create_live
 
 
@@ -40,10 +41,8 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     kind = pool_kind(run.config)
     with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
         pool = kind(run, game, live)
-        try:
+        with closed_after(pool.close):
             yield pool
-        finally:
-            pool.close()
 
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:

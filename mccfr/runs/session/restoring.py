@@ -5,9 +5,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from mccfr.runs.directory.run import CHECKPOINTS, Run, lock
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.reporter import Reporter
 from storage import aside
-from storage.blocks import SET_ASIDE, block_problems, open_whole
+from storage.blocks import SET_ASIDE, block_problems
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
 from storage.damage import DamagedError, UnreadableError
 
@@ -43,7 +44,7 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
         elif number < found.number:
             _note_if_damaged(run, number)
     aside.note_sound(run.directory, found.number)
-    return open_whole(found.path)
+    return open_own(run, found.number)
 
 
 def _note_if_damaged(run: Run, number: int) -> None:

@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
+from mccfr.runs.directory.state import open_own
 from mccfr.runs.directory.trends import TRENDS, Trends
 from mccfr.runs.events import Totals
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter
 from mccfr.runs.results.averages import stored_average, sums_average
 from mccfr.runs.results.evaluator import Evaluator
+from mccfr.runs.session.delays import GrowingDelay
 from mccfr.runs.session.journals import Journals, disk_problem
 from mccfr.runs.session.overflow import not_finite_text
 from mccfr.runs.session.plan import evaluation_bytes
@@ -29,12 +31,12 @@ from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
-from storage.blocks import open_whole
 from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
 
-RETRY_SECONDS = 60.0
-"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less."""
+RETRY_SECONDS, LEAST_RETRY_SECONDS, MOST_RETRY_SECONDS = 60.0, 1.0, 600.0
+"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less but
+never less than the second.  Each further failure doubles the delay, up to the third."""
 FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
 """Between attempts at the last checkpoint of a session: two minutes in all."""
 _RETRY_SHARE = 10  # and no sooner than so many times what the attempt took
@@ -83,7 +85,9 @@ class Saver:
         self._trends = Trends(game, run.algorithm)
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
-        self._next_checkpoint_at = time.monotonic() + run.config.run.checkpoint_seconds
+        every = run.config.run.checkpoint_seconds
+        self._delay = GrowingDelay(max(LEAST_RETRY_SECONDS, min(every, RETRY_SECONDS)), MOST_RETRY_SECONDS)
+        self._next_checkpoint_at = time.monotonic() + every
 
     def is_checkpoint_time(self) -> bool:
         """Whether the clock calls for a checkpoint."""
@@ -144,8 +148,7 @@ class Saver:
                 if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
                     return whole
                 taken = time.monotonic() - began
-                every = self._run.config.run.checkpoint_seconds
-                later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
+                later = max(self._delay.after_failure(), _RETRY_SHARE * taken) if wait is None else wait
                 self._next_checkpoint_at = time.monotonic() + later
                 self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
                 end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
@@ -164,7 +167,7 @@ class Saver:
             return None
         try:
             durable.fsync_dir(root)
-            found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
+            found = open_own(self._run, number)
             noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         except (OSError, ValueError):
             return None
@@ -219,6 +222,7 @@ class Saver:
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
             notes=self._notes,
+            lock=run.lock,
         )
         if now.extra_state is not None:
             now.extra_state.settle()
@@ -227,6 +231,7 @@ class Saver:
 
     def _note_commit(self, number: int, totals: Totals, kept: bool) -> None:
         self.committed, self.failure = (number, totals), None
+        self._delay.after_success()
         if kept:
             self._evaluator.kept.append(number)
         self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
@@ -300,5 +305,4 @@ class Saver:
         """The average strategy of the newest checkpoint, which must be of these counts."""
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
-        path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
-        return stored_average(self._game, self._run.config, open_whole(path))
+        return stored_average(self._game, self._run.config, open_own(self._run, self.committed[0]))

@@ -8,8 +8,9 @@ until all is done.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
@@ -17,15 +18,14 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
-from mccfr.runs.directory.state import state_problem
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
-from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved
+from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved, without_directory
 from mccfr.runs.session.growing import begin_grown
-from mccfr.runs.session.journals import Journals, disk_problem
+from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.overflow import overflow_warning
 from mccfr.runs.session.pool import Pool
 from mccfr.runs.session.pools import PoolOpener, open_pool
@@ -39,7 +39,9 @@ from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
 from storage.blocks import drop_unnamed
 from storage.damage import UnreadableError
+from storage.durable import error_text
 from storage.live import remove_stale_live, sweep_live
+from storage.lock import LostDirectoryError
 from storage.pages import huge_bytes
 from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
@@ -59,6 +61,7 @@ class Outcome:
     checkpoint: int | None  # None: a signal came before anything was trained
     evaluation: Mapping[str, Any] | None  # the last one of the run
     evaluated: bool  # whether it is this session's
+    directory: Path  # where the run was when the session ended
 
 
 class Session:
@@ -123,6 +126,9 @@ class Session:
             except AbandonedError as error:
                 pool.kill()
                 raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
+            except LostDirectoryError as error:
+                pool.kill()
+                raise without_directory(error, Totals(*pool.totals()), self._saver.committed) from None
             finally:
                 self._signals.closing = True
 
@@ -158,8 +164,6 @@ class Session:
                 for name, table in tables.items():
                     restored.read_into(name, table)
             state = restored.state
-            if (problem := state_problem(state)) is not None:
-                raise ValueError(f"{restored.path}: {problem}")
         if state is not None:
             self._meter.trained_before = float(state["training_seconds"])
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
@@ -175,7 +179,7 @@ class Session:
             except UnreadableError:
                 raise
             except OSError as error:  # lines of lost work stay: better than no training
-                self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
+                self._reporter.message(f"{error_text(error)}: {name} keeps lines of work that was lost")
         if restored is not None and restored.state.get("measured"):
             asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
             self._unmeasured = bool(asked) and not self._evaluated(self._meter.origin)
@@ -422,7 +426,8 @@ class Session:
         held = self._journals.held()
         if held is not None:
             self._reporter.message(held)
-        return Outcome(self._signals.number, totals, number, self._evaluation, self._evaluated_now)
+        evaluation = self._evaluation, self._evaluated_now
+        return Outcome(self._signals.number, totals, number, *evaluation, self._run.directory)
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
@@ -431,8 +436,10 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
     force  although the tables take more memory than they should
     pools  opens who does the work: processes on this machine, or several machines
 
-    Raises as `Session.run`, and `BlockingIOError`
-    while another process works on the run.
+    Raises as `Session.run` and `mccfr.runs.directory.run.lock`.
     """
-    with lock(run) as held, naming_phases(reporter, held.note) as naming:
-        return Session(run, game, naming, force=force, pools=pools).run()
+    with lock(run) as held:
+        assert held.lock is not None
+        with naming_phases(reporter, held.lock.note) as naming:
+            outcome = Session(held, game, naming, force=force, pools=pools).run()
+        return replace(outcome, directory=held.lock.directory.place())

@@ -64,11 +64,15 @@ class SpotRun:
     seconds_an_iteration: float
     began: float
 
-    def answer(self) -> dict[str, Any]:
-        """As `spot_answer`, with the place of the run, its memory, and the seconds since it began."""
-        found = spot_answer(self.run, max(1, self.run.config.run.workers))
+    def answer(self, directory: Path) -> dict[str, Any]:
+        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since it began.
+
+        directory  where the run is now (`Outcome.directory`)
+        """
+        run = dataclasses.replace(self.run, directory=directory)
+        found = spot_answer(run, max(1, run.config.run.workers))
         seconds = round(time.monotonic() - self.began, 3)
-        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(self.run.directory)}
+        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
 
 
 def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:

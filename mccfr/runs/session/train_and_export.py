@@ -1,6 +1,7 @@
 """A session from its limits to what it leaves: training, then the export that the configuration asks for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import msgspec
 from mccfr.config.tables import RunSettings
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
+from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.export_place import export_path
 from mccfr.runs.session.pools import PoolOpener, open_pool
 from mccfr.runs.session.session import Outcome, train
+from storage.held_directory import HeldDirectory, errors_shown
 
 
 def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
@@ -33,14 +36,22 @@ def train_and_export(
 
     Returns how the session ended, and what was exported.  Raises as `train`.
     """
-    outcome = train(run, game, reporter, force=force, pools=pools)
+    with HeldDirectory(run.directory) as held, errors_shown():
+        run = replace(run, directory=held.path)  # which is exported wherever it was moved
+        outcome = train(run, game, reporter, force=force, pools=pools)
+        return outcome, _exported(run, game, reporter, outcome)
+
+
+def _exported(run: Run, game: Game, reporter: Reporter, outcome: Outcome) -> Path | None:
+    """Write the export of a run's configuration where a session has reached a limit; return what was written."""
     export = run.config.export
     if outcome.signal is not None or export is None:
-        return outcome, None
+        return None
     # All that policies are made of: most runs export nothing.
     from mccfr.runs.results.export import ExportOptions, export_run
     from mccfr.runs.results.export_best import chosen_checkpoint
 
     number = outcome.checkpoint if export.best is None else chosen_checkpoint(run, game, export.best, reporter)
     options = ExportOptions(export.format, export.quantise, number, replace=run.replace)
-    return outcome, export_run(run, game, export_path(export, run.directory), options, reporter)
+    with naming_phases(reporter) as naming:
+        return export_run(run, game, export_path(export, outcome.directory), options, naming)

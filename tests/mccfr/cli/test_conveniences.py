@@ -19,10 +19,11 @@ from mccfr.cli.progress import PlainReporter, reporter
 from mccfr.cli.status import share_text
 from mccfr.config.file import config_from
 from mccfr.evaluation.steps import report_step, steps_reported
-from mccfr.runs.directory.run import lock, open_run
+from mccfr.runs.directory.run import LOCK, lock, open_run
 from mccfr.runs.directory.status import run_list, run_status
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, TRAINING
+from storage.lock import RunLock
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_status_names_the_phase_while_a_process_works_on_the_run(runs, capsys):
     run = open_run(runs / "one")
     assert run_status(run)["phase"] is None
     with lock(run) as held:
-        held.note("evaluating board 120 of 1,000")
+        held.lock.note("evaluating board 120 of 1,000")
         assert run_status(run)["phase"] == "evaluating board 120 of 1,000"
         assert "state        running: evaluating board 120 of 1,000" in call(capsys, "status", runs / "one")[1]
         assert run_list(runs)[0]["phase"] == "evaluating board 120 of 1,000"
@@ -144,7 +145,7 @@ def test_status_names_the_phase_while_a_process_works_on_the_run(runs, capsys):
 
 def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
     run = open_run(runs / "one")
-    held, steps = lock(run), []
+    held, steps = RunLock(run.path(LOCK)), []
 
     def sleep(seconds):
         steps.append(seconds)

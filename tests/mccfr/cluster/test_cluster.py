@@ -46,7 +46,7 @@ from stratified import LEDUC_12
 
 from mccfr.cluster import launch
 from mccfr.cluster import pool as pool_module
-from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
+from mccfr.cluster.agreement import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, Order, RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
@@ -372,8 +372,9 @@ def test_machines_that_differ_are_named_with_what_differs(key):
 
 def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
     token = new_token(whole)
-    check_shared(whole.directory, token)
-    refused("is not the coordinator's", check_shared, tmp_path, token, seconds=0)
+    with shared_directory(whole.directory, token) as held:
+        assert held.place() == whole.directory
+    refused("is not the coordinator's", shared_directory, tmp_path, token, seconds=0)
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
 
 

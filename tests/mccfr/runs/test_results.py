@@ -53,7 +53,7 @@ def test_checkpoints_of_another_run_are_refused(tmp_path):
     refused("has no checkpoint yet", find_checkpoint, run, None)
     go(other, iterations=100)
     shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
-    refused("belongs to the run", find_checkpoint, run, None)
+    refused("belongs to another run", find_checkpoint, run, None)
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -48,6 +48,7 @@ class Intervals:
         self.interval: Interval | None = None
         self.weight = 0.0
         self._stop, self._goes_on = (0, 0), False
+        self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
         """Set the strata to their states, none where they have not begun."""

@@ -18,6 +18,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
+from mccfr.runs.session.delays import GrowingDelay
 from mccfr.runs.session.strata.frames import first_specs, frame_blocks, partition
 from mccfr.runs.session.strata.pool import InlineStrata, Intervals, StrataPool
 from mccfr.runs.session.strata.resident import Resident, ResidentState
@@ -27,15 +28,17 @@ from mccfr.solvers.turns import Position, Turns, turns_of
 from mccfr.tables.layout import TableSet
 from storage.blocks import BlockStore
 from storage.checkpoint import Checkpoint
+from storage.durable import error_text
 from storage.formats import NotFiniteError
+from storage.held_directory import shown
 from storage.live import LiveTables
 
 TURNS = "turns"
 """The field of a checkpoint's state: `ended`, and `cycle_nodes` touched when the present cycle began."""
 
 
-ROOM_SECONDS = 10.0
-"""After a disk was found full: until room is looked for again."""
+ROOM_SECONDS, MOST_ROOM_SECONDS = 10.0, 60.0
+"""After a disk was found full: until room is looked for again, the first time and at most."""
 
 
 class TurnIntervals(Intervals):
@@ -46,12 +49,14 @@ class TurnIntervals(Intervals):
         layout = run.layout(game)
         parts = partition(run.config, game, layout)
         self._turns = Turns(self._barrier, *turns_of(run.config))
-        self._explained, self._room_looked_for = run.directory, 0.0
+        self._run, self._next_try_at = run, 0.0
+        self._delay = GrowingDelay(ROOM_SECONDS, MOST_ROOM_SECONDS)
         store = BlockStore(
             run.directory,
             parts,
-            {"blocks_of": run.identity["run_identity"]},
+            run.identity,
             format=run.config.tables.format,
+            lock=run.lock,
         )
         self._resident = Resident(store, tables, len(frame_blocks(run.config, layout, parts)))
 
@@ -82,7 +87,7 @@ class TurnIntervals(Intervals):
         turns = self._turns
         if not turns.between:
             return True
-        if time.monotonic() < self._room_looked_for:
+        if time.monotonic() < self._next_try_at:
             return False
         return self._moved(lambda: self._resident.fetch(turns.block()))
 
@@ -111,27 +116,33 @@ class TurnIntervals(Intervals):
         """Let what moves come to its end."""
         self._resident.close()
 
-    def _moved(self, moved: Callable[[], bool]) -> bool:
-        """What `moved` returns; False, for a while, where the disk has no room for a block: training waits for it.
+    def _moved(self, move: Callable[[], bool]) -> bool:
+        """Return what `move` returns; False where the disk has no room for a block: training waits and tries again.
 
         Raises `RuntimeError` of one sentence where a block cannot be moved for another reason.
         """
         try:
-            return moved()
+            found = move()
         except (OSError, NotFiniteError) as error:
+            self._run.check_lock()
+            place = shown(str(self._run.directory))
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-                self._room_looked_for = time.monotonic() + ROOM_SECONDS
+                seconds = self._delay.after_failure()
+                self._next_try_at = time.monotonic() + seconds
                 logging.getLogger("mccfr.strata").warning(
                     "mccfr: there is no room for a block of strata on the disk of %s: training waits, and tries again "
                     "in %.0f s; make room, or stop the run",
-                    self._explained,
-                    ROOM_SECONDS,
+                    place,
+                    seconds,
                 )
                 return False
             raise RuntimeError(
-                f"a block of strata cannot be moved between memory and disk: {error}: what was trained since the last "
-                f"checkpoint is lost; see to it and continue with: mccfr resume {self._explained}"
+                f"a block of strata cannot be moved between memory and disk: {error_text(error)}: what was trained "
+                f"since the last checkpoint is lost; see to it and continue with: mccfr resume {place}"
             ) from error
+        if found:
+            self._delay.after_success()
+        return found
 
 
 class _InTurn:

@@ -1,0 +1,29 @@
+"""Clean-up at the end of work: what fails there hides no error of the work, and throws no finished work away."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+
+from storage.durable import error_text
+from storage.held_directory import shown
+
+
+@contextlib.contextmanager
+def closed_after(close: Callable[[], object]) -> Iterator[None]:
+    """Call `close` when the block ends; where the block has raised, an error of `close` is logged and not raised."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(Exception), failure_logged("after an error, cleaning up failed too"):
+            close()
+        raise
+    close()
+
+
+@contextlib.contextmanager
+def failure_logged(what: str) -> Iterator[None]:
+    """Log an `OSError` of clean-up as a warning, in place of raising it; `what` says what was not done."""
+    try:
+        yield
+    except OSError as error:
+        logging.getLogger("mccfr.cleanup").warning("mccfr: %s: %s", shown(what), shown(error_text(error)))

@@ -1,0 +1,104 @@
+"""A directory held open: a path that leads to this very directory, whatever it is renamed to.
+
+Paths below `/proc/PID/fd/N` go through the open descriptor.  So nothing can happen between asking whether a directory
+is still the same one and writing into it: a directory that was moved is followed, nothing is created under its old
+name, and in a directory that was removed nothing can be created at all.
+"""
+
+import contextlib
+import errno
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_HELD = re.compile(r"/proc/[0-9]+/fd/[0-9]+(?![0-9])")
+_held: dict[str, "HeldDirectory"] = {}
+
+
+class HeldDirectory:
+    """A directory that stays open until `close`, or the end of a `with` statement.
+
+    Attributes:
+        descriptor: of the directory
+        path:       leads to the directory, in this process and in others of the same user, as long as it is open
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open a directory.
+
+        Raises `OSError` where there is none, or where `/proc` is not mounted.
+        """
+        outer = _held.get(str(directory))
+        self._given: Path = Path(directory) if outer is None else outer._given
+        self.descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self.path = Path("/proc", Path("/proc/self").readlink(), "fd", str(self.descriptor))
+            found = self.path.stat()
+        except OSError:
+            os.close(self.descriptor)
+            advice = "/proc is not mounted, and open directories are written to through it: mount it"
+            raise OSError(errno.ENOSYS, advice, str(directory)) from None
+        if not os.path.samestat(found, os.fstat(self.descriptor)):
+            os.close(self.descriptor)
+            raise OSError(errno.ENOSYS, "/proc shows other processes than this one's: mount it anew", str(directory))
+        _held[str(self.path)] = self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; nothing happens the second time."""
+        if _held.pop(str(self.path), None) is not None:
+            os.close(self.descriptor)
+
+    def place(self) -> Path:
+        """Return the name by which it was opened while that leads to it, else the name that it has now."""
+        if self._is_at(self._given):
+            return self._given
+        return Path(str(self.path.readlink()).removesuffix(_REMOVED))
+
+    def is_removed(self) -> bool:
+        """Return whether the directory was removed; one that was moved is not."""
+        name = str(self.path.readlink())
+        return name.endswith(_REMOVED) and not self._is_at(Path(name))
+
+    def _is_at(self, path: Path) -> bool:
+        try:
+            return os.path.samestat(path.stat(), os.fstat(self.descriptor))
+        except OSError:
+            return False
+
+
+_REMOVED = " (deleted)"  # what the system adds to the name of a removed directory
+
+
+def shown(text: str) -> str:
+    """Return a text for users: paths through directories that this process holds are replaced by their names."""
+
+    def name(found: re.Match[str]) -> str:
+        held = _held.get(found[0])
+        return found[0] if held is None else str(held.place())
+
+    return _HELD.sub(name, text)
+
+
+@contextlib.contextmanager
+def errors_shown() -> Iterator[None]:
+    """Replace held paths in the texts of errors that leave the block, as `shown` does."""
+    try:
+        yield
+    except Exception as error:
+        error.args = tuple(shown(part) if isinstance(part, str) else part for part in error.args)
+        if isinstance(error, OSError):
+            for field in ("strerror", "filename", "filename2"):
+                if (value := getattr(error, field)) is not None:
+                    setattr(error, field, shown(str(value)))
+        raise

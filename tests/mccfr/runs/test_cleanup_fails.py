@@ -1,0 +1,171 @@
+"""Clean-up that fails: the first error is told, and finished work stays.
+
+Shows:
+
+* The error of saving gives the sentence and the status, whatever fails after it
+  (test_saving_fails_and_then_removing_the_link_fails, test_a_session_that_fails_before_workers_begin_says_why)
+* What is finished stays where only cleaning up has failed
+  (test_an_export_is_whole_although_its_scratch_cannot_be_removed,
+  test_a_stage_is_whole_although_what_it_was_built_from_stays,
+  test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced)
+* A session whose live tables cannot be removed has ended well (test_a_session_ends_well_although_its_link_stays)
+* The delay between two attempts is at least a second, and doubles (test_a_disk_that_stays_full_is_asked_less_and_less)
+"""
+
+import errno
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import call
+from refusals import refused
+from sessions import NO_EVALUATION, Listener, go, make
+from small_games import small_recipe
+from stratified import LEDUC_12
+
+from abstraction.build import Builder
+from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.export import ExportOptions, export_run
+from mccfr.runs.session import saving
+from mccfr.runs.session.delays import GrowingDelay
+from storage import checkpoint_writer, durable
+
+
+def fails(number):
+    """What raises an error of the system's, whatever it is called with."""
+
+    def failing(*arguments, **options):
+        raise OSError(number, os.strerror(number), str(arguments[0]))
+
+    return failing
+
+
+@pytest.fixture
+def link_stays(monkeypatch):
+    """The link to live tables cannot be removed, as in a directory that cannot be written any more."""
+    unlink = Path.unlink
+
+    def failing(path, missing_ok=False):
+        if path.name == "live":
+            fails(errno.EACCES)(path)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", failing)
+
+
+def test_saving_fails_and_then_removing_the_link_fails(tmp_path, capsys, monkeypatch, link_stays):
+    run = make(tmp_path / "run", evaluation=NO_EVALUATION, iterations=50)
+    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", ())
+    monkeypatch.setattr(checkpoint_writer.durable, "make_dir", fails(errno.EACCES))
+    ended = call(capsys, "resume", run.directory)
+    assert ended.status == 1 and "/proc/" not in ended.err
+    last = ended.err.splitlines()[-1]
+    assert last.startswith(f"mccfr: the last checkpoint could not be written: {run.directory}/checkpoints"), last
+    assert "Permission denied" in last and f"mccfr resume {run.directory}" in last
+
+
+def test_a_session_ends_well_although_its_link_stays(tmp_path, caplog, link_stays):
+    run = make(tmp_path / "run", evaluation=NO_EVALUATION, iterations=50)
+    assert go(run).checkpoint == 1
+    (text,) = caplog.messages
+    link = run.path("live")
+    assert text == f"mccfr: the link {link} to live tables was not removed: {link}: Permission denied"
+    assert not link.exists() and not problems_of(run.directory)
+
+
+def test_a_session_that_fails_before_workers_begin_says_why(tmp_path, monkeypatch):
+    """Its pool is closed although it was never begun."""
+    tables, settings = {"resident": "80kB"}, {"strata": 6, "blocks": 4, "cycle_iterations": 400}
+    run = make(tmp_path / "run", {"period_nodes": 10_000}, LEDUC_12, tables, NO_EVALUATION, **settings)
+    monkeypatch.setattr(saving.Saver, "begin", fails(errno.EIO))
+    refused("Input/output error", go, run, iterations=400, error=OSError)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    made = make(tmp_path_factory.mktemp("exported") / "run", game="kuhn", evaluation=NO_EVALUATION, iterations=50)
+    go(made)
+    return made
+
+
+@pytest.mark.parametrize("form", ["hdf5", "zarr", "csv", "policy", "openspiel"])
+@pytest.mark.parametrize("step", ["_remove_empty_dir", "remove_tree", "remove_file"])
+def test_an_export_is_whole_although_its_scratch_cannot_be_removed(tmp_path, run, form, step, monkeypatch):
+    monkeypatch.setattr(durable, step, fails(errno.EACCES))
+    game, out = run.build_game(), tmp_path / "out"
+    for _ in range(2):  # the second takes the place of the first
+        export_run(run, game, out, ExportOptions(form, replace=True))
+    monkeypatch.undo()
+    export_run(run, game, tmp_path / "expected", ExportOptions(form, replace=True))
+    assert content(out) == content(tmp_path / "expected")
+
+
+def content(path):
+    """{name: bytes} of a file, or of all files of a directory; without what names the moment, or the machine."""
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    found = {each.relative_to(path).as_posix(): each.read_bytes() for each in files}
+    return found if path.is_dir() or not found["."].startswith(b"\x89HDF") else {".": len(found["."])}
+
+
+def test_a_stage_is_whole_although_what_it_was_built_from_stays(tmp_path, monkeypatch, caplog):
+    recipe = small_recipe(tmp_path / "small.toml")
+    monkeypatch.setattr(durable, "remove_tree", fails(errno.EACCES))
+    monkeypatch.setattr("abstraction.build.drop_older", fails(errno.EACCES))
+    built = Builder(recipe, tmp_path / "built", keep_seconds=0).build()
+    assert built and Builder(recipe, tmp_path / "built").build() == []
+    assert not problems_of(tmp_path / "built")
+    assert [text for text in caplog.messages if "earlier builds of the preflop were not removed" in text]
+
+
+class Numbers(Units):
+    fields = 1
+
+    def play(self, unit):
+        return np.array([float(unit)])
+
+
+def test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced(tmp_path, monkeypatch, caplog):
+    keep, synced, fsync = tmp_path / "units", [], durable.fsync_file
+
+    def failing(path, file):
+        synced.append(path)
+        if len(synced) > 1:
+            fails(errno.EIO)(path)
+        fsync(path, file)
+
+    monkeypatch.setattr(durable, "fsync_file", failing)
+    assert play_units(Numbers(), 4, Effort(keep=keep), what={}).ravel().tolist() == [0, 1, 2, 3]
+    assert caplog.messages == [f"mccfr: not everything is kept: {keep}: Input/output error"]
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5", "out of core"])
+def test_a_disk_that_stays_full_is_asked_less_and_less(tmp_path, form, monkeypatch):
+    """Every attempt fails; so few are made in the time because each waits for twice as long as the one before."""
+    tables, settings, game = {"format": form}, {}, "leduc"
+    if form == "out of core":
+        tables, settings, game = {"resident": "80kB", "format": "hdf5"}, {"strata": 6, "blocks": 4}, LEDUC_12
+        settings["cycle_iterations"] = 400
+    run = make(tmp_path / "run", {"period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", ())
+    monkeypatch.setattr(checkpoint_writer, "_write_and_rename", fails(errno.ENOSPC))
+    monkeypatch.setattr("mccfr.runs.session.strata.turns.ROOM_SECONDS", 60.0)
+    report, began = Listener(), time.monotonic()
+    error = refused("the last checkpoint", go, run, report, seconds=2.5, checkpoint_seconds=0.01, error=RuntimeError)
+    waits = [int(found[1]) for text in report.told if (found := re.search(r"trying again in (\d+) s$", text))]
+    attempts = [text for text in report.told if text.startswith("no checkpoint at")]
+    assert waits[0] >= 1 and waits == sorted(waits) and (len(waits) == 1 or waits[1] >= 2 * waits[0])
+    assert len(attempts) == len(waits) + 1 and len(attempts) <= 2 + time.monotonic() - began
+    assert str(run.directory) in error and "/proc/" not in error
+
+
+def test_delays_grow_to_a_limit_and_begin_again():
+    delay = GrowingDelay(2.0, 10.0)
+    assert [delay.after_failure() for _ in range(5)] == [2, 4, 8, 10, 10]
+    for _ in range(2_000):  # no number is too large
+        delay.after_failure()
+    delay.after_success()
+    assert delay.after_failure() == 2

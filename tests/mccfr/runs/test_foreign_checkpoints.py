@@ -1,0 +1,125 @@
+"""Checkpoints of another run in a run's directory: named by `verify`, refused by whatever reads the run.
+
+Shows:
+
+* `verify` names a foreign checkpoint in one sentence, in Zarr, in HDF5 and in blocks, and so does every reader
+  (test_a_checkpoint_of_another_run_is_named_and_refused)
+* It names a block of another run that a checkpoint of the run names (test_a_block_of_another_run_is_named_and_refused)
+* No foreign checkpoint is an opponent, or counts as progress (test_older_foreign_checkpoints_are_refused_too)
+* Second copies of two runs of one configuration lie apart (test_second_copies_of_two_equal_runs_lie_apart)
+"""
+
+import shutil
+
+import msgspec
+import pytest
+from commands import call
+from machines import stratified_run, train_alone
+from manifests import forge
+from refusals import refused
+from sessions import NO_EVALUATION, go, make
+from stratified import LEDUC_12
+
+from mccfr.experiments.running import trained_seconds
+from mccfr.runs.directory.run import open_run, with_settings
+from mccfr.runs.directory.status import run_list
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.evaluator import Evaluator
+from storage.checkpoint import newest_valid, open_checkpoint
+
+FORMS = ("zarr", "hdf5", "blocks")
+WORDS = "it belongs to another run: run_identity is "
+
+
+def trained(path, form, seed, checkpoints):
+    tables, settings, game = {"format": form}, {}, "leduc"
+    if form == "blocks":
+        tables, game = {"resident": "80kB"}, LEDUC_12
+        settings = {"strata": 6, "blocks": 4, "cycle_iterations": 100}
+    solver = {"seed": seed, "period_nodes": 10_000}
+    run = make(path, solver, game, tables, NO_EVALUATION, keep_checkpoints=9, **settings)
+    for number in range(1, checkpoints + 1):
+        assert go(run, iterations=100 * number).checkpoint == number
+    return run
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def runs(request, tmp_path_factory):
+    """A run with checkpoints 1 and 2, and another with 3."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return trained(folder / "run", request.param, 5, 2), trained(folder / "other", request.param, 6, 3)
+
+
+def with_foreign(path, runs, number):
+    """A copy of the first run that has a checkpoint of the second one, and the blocks that it names."""
+    run, other = runs
+    shutil.copytree(run.directory, path)
+    foreign = path / "checkpoints" / f"{number:06d}"
+    shutil.rmtree(foreign, ignore_errors=True)
+    shutil.copytree(other.path(f"checkpoints/{number:06d}"), foreign)
+    for name in find_checkpoint(other, number).parents:
+        shutil.rmtree(path / name, ignore_errors=True)
+        shutil.copytree(other.path(name), path / name)
+    return open_run(path)
+
+
+def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys):
+    run = with_foreign(tmp_path / "run", runs, 3)
+    foreign = run.path("checkpoints/000003")
+    (problem,) = problems_of(run.directory)
+    assert problem.startswith(f"000003: {WORDS}") and problems_of(foreign) == [problem]
+    assert not problems_of(run.path("checkpoints/000002"))
+    for verb, *options in (
+        ("status",),
+        ("evaluate",),
+        ("resume",),
+        ("export", tmp_path / "policy"),
+        ("query", "", "--hand", "K0"),
+        ("report", tmp_path / "page.html"),
+    ):
+        ended = call(capsys, verb, run.directory, *options)
+        assert (ended.status, ended.out) == (2, "") and f"{foreign}: {WORDS}" in ended.err, (verb, ended)
+    assert call(capsys, "verify", run.directory).status == 1
+    assert [WORDS in row["problem"] for row in run_list(tmp_path)] == [True]
+    refused(WORDS, newest_valid, run.path("checkpoints"), run.identity)
+    refused(WORDS, trained_seconds, run)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    assert len(list(run.path("checkpoints").iterdir())) == 3
+
+
+def test_older_foreign_checkpoints_are_refused_too(runs, tmp_path):
+    run = with_foreign(tmp_path / "run", runs, 1)
+    assert problems_of(run.directory)[0].startswith(f"000001: {WORDS}")
+    refused(WORDS, Evaluator(run, run.build_game()).find_kept)
+    refused(WORDS, go, run, iterations=1_000)
+    assert len(list(run.path("checkpoints").iterdir())) == 2
+
+
+@pytest.mark.parametrize("runs", ["blocks"], indirect=True)
+def test_a_block_of_another_run_is_named_and_refused(runs, tmp_path):
+    run, other = runs
+    shutil.copytree(run.directory, tmp_path / "run")
+    name, theirs = next(iter(find_checkpoint(run, 2).parents)), find_checkpoint(other, 3).parents
+    place = tmp_path / "run" / name
+    shutil.rmtree(place)
+    shutil.copytree(other.path(next(each for each in theirs if each.startswith(name[:-6]))), place)
+    forge(place, lambda manifest: manifest.update(number=int(place.name)))
+    hashes = {name: open_checkpoint(place).content_hash}
+    forge(tmp_path / "run/checkpoints/000002", lambda manifest: manifest["parents"].update(hashes))
+    (tmp_path / "run/journal.jsonl").unlink()
+    changed = open_run(tmp_path / "run")
+    problems = [problem for problem in problems_of(changed.directory) if problem.startswith("000002")]
+    assert len(problems) == 1 and "it belongs to another run: blocks_of is" in problems[0]
+    found = find_checkpoint(changed, 2)
+    refused("it belongs to another run", lambda: [found.read(spec.name) for spec in found.specs], error=OSError)
+
+
+def test_second_copies_of_two_equal_runs_lie_apart(tmp_path):
+    for name in ("one", "two"):
+        run = stratified_run(tmp_path / name, iterations=20)
+        cluster = msgspec.structs.replace(run.config.cluster, directory=str(tmp_path / "disk{machine}"))
+        run = with_settings(run, cluster=cluster)
+        train_alone(run, run.build_game(), 2, Silent())
+    assert [len(list((tmp_path / f"disk{machine}").iterdir())) for machine in (0, 1)] == [2, 2]

@@ -1,0 +1,203 @@
+"""Run directories that are moved, replaced or removed while a session trains in them.
+
+Shows:
+
+* A run that was moved while it trained, and another that took its name, are both whole
+  (test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name)
+* A session follows its directory, in all formats, out of core and with a cluster's ranks, and creates nothing at the
+  old name (test_a_session_follows_its_directory, test_ranks_follow_the_run_directory,
+  test_an_export_is_of_the_moved_run)
+* A session whose directory was removed, or whose lock was replaced, ends with status 1 and writes nothing
+  (test_a_session_whose_directory_was_removed_stops, test_a_session_whose_lock_was_replaced_stops)
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from commands import call
+from machines import on_machines, stratified_run
+from places import ROOT
+from refusals import refused
+from sessions import NO_EVALUATION, Listener, go, make, wait_for
+from stratified import LEDUC_12
+
+from mccfr.policy import Policy
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.session.train_and_export import train_and_export
+from storage import held_directory
+from storage.checkpoint import list_checkpoints
+
+CONFIG = """
+[game]
+name = "leduc"
+[solver]
+period_nodes = 50_000
+seed = {seed}
+[run]
+workers = 1
+checkpoint_seconds = 0.3
+keep_checkpoints = 2
+[evaluation]
+every_checkpoint = false
+at_end = false
+"""
+OUT_OF_CORE = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
+
+
+class Hook(Listener):
+    """Does something once, when a phase of some text begins."""
+
+    def __init__(self, phase, do):
+        super().__init__()
+        self._phase, self._do = phase, do
+
+    def phase(self, text, share=None):
+        if text.startswith(self._phase) and self._do is not None:
+            do, self._do = self._do, None
+            do()
+
+
+def solving(folder, seed, *options):
+    """A process that solves in `folder/run`, whose configuration has a seed."""
+    config = folder / f"{seed}.toml"
+    config.write_text(CONFIG.format(seed=seed))
+    command = [sys.executable, "-m", "mccfr", "solve", config, "--run", folder / "run", *options]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(list(map(str, command)), text=True, cwd=ROOT, **pipes)
+
+
+def has_checkpoint(run, process, number=1):
+    assert process.poll() is None, process.communicate()
+    return max(list_checkpoints(run / "checkpoints"), default=0) >= number
+
+
+def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path, capsys):
+    run, moved = tmp_path / "run", tmp_path / "moved"
+    first = solving(tmp_path, 1)
+    wait_for(partial(has_checkpoint, run, first), 300)
+    run.rename(moved)
+    before = max(list_checkpoints(moved / "checkpoints"))
+    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    assert not run.exists()
+    second = solving(tmp_path, 2)
+    wait_for(partial(has_checkpoint, run, second), 300)
+    before = max(list_checkpoints(moved / "checkpoints"))
+    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    assert call(capsys, "stop", moved).status == 0
+    assert call(capsys, "stop", run).status == 0
+    told = [process.communicate()[1] for process in (first, second)]
+    assert [process.returncode for process in (first, second)] == [75, 75]
+    for directory, text in zip((moved, run), told, strict=True):
+        assert text.endswith(f"continue with: mccfr resume {directory}\n") and "/proc/" not in text
+        assert not problems_of(directory)
+        opened = rundir.open_run(directory)
+        journal = opened.read(rundir.JOURNAL)
+        assert [line["event"] for line in journal if "event" in line] == ["started", "stopped"]
+        noted = [line["checkpoint"] for line in journal if "manifest" in line]
+        assert noted == list(range(1, len(noted) + 1)) and noted[-2:] == list_checkpoints(directory / "checkpoints")
+        go(opened, workers=0, nodes=10**9, seconds=0.5)
+        assert not problems_of(directory)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml", "2.toml", "moved", "run"]
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5", "out of core"])
+def test_a_session_follows_its_directory(tmp_path, form):
+    directory, moved = tmp_path / "run", tmp_path / "elsewhere" / "moved"
+    tables, settings, game = {"format": form}, {}, "leduc"
+    if form == "out of core":
+        tables, settings, game = {"resident": "80kB"}, OUT_OF_CORE, LEDUC_12
+    run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+    moved.parent.mkdir()
+    report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
+    outcome = go(run, report, iterations=1_600, checkpoint_nodes=20_000)
+    assert outcome.directory == moved and not directory.exists()
+    assert outcome.checkpoint > 2 and not problems_of(moved)
+    opened = rundir.open_run(moved)
+    assert next(opened.backwards(rundir.JOURNAL))["event"] == "finished"
+    assert not (moved / "live").is_symlink() and not held_directory._held
+    assert go(opened, iterations=2_400).checkpoint > outcome.checkpoint
+
+
+def test_ranks_follow_the_run_directory(tmp_path):
+    """Their own copies of the path are of their machine; here they are objects of the coordinator's process."""
+    directory, moved = tmp_path / "run", tmp_path / "moved"
+    run = stratified_run(directory, checkpoint_nodes=30_000)
+    with held_directory.HeldDirectory(directory) as held:
+        run = rundir.replace(run, directory=held.path)
+        report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
+        on_machines(run, 2, report, iterations=3_000)
+    assert not directory.exists() and max(list_checkpoints(moved / "checkpoints")) > 2
+    assert not problems_of(moved)
+
+
+def test_an_export_is_of_the_moved_run(tmp_path):
+    directory, moved = tmp_path / "run", tmp_path / "moved"
+    run = make(directory, evaluation=NO_EVALUATION, iterations=2_000, checkpoint_nodes=20_000)
+    run = rundir.with_settings(run, export=rundir.config_from({**DOCUMENT, "export": {}}, "test").export)
+    report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
+    outcome, exported = train_and_export(run, run.build_game(), report)
+    assert exported == tmp_path / "moved-policy" and outcome.directory == moved and not directory.exists()
+    assert Policy.open(exported).meta["provenance"]["checkpoint"] == outcome.checkpoint
+
+
+DOCUMENT = {"game": {"name": "leduc"}, "solver": {}}
+
+
+def test_a_session_whose_directory_was_removed_stops(tmp_path):
+    for form in ("zarr", "out of core"):
+        directory = tmp_path / form
+        tables, settings, game = {}, {}, "leduc"
+        if form == "out of core":
+            tables, settings, game = {"resident": "80kB"}, OUT_OF_CORE, LEDUC_12
+        run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+        report = Hook("writing checkpoint 2", partial(shutil.rmtree, directory))
+        words = rf"^{directory} was removed, or moved to another file system, .* since checkpoint 1 are lost$"
+        refused(words, go, run, report, iterations=1_600, checkpoint_nodes=20_000, error=RuntimeError)
+        assert not directory.exists() and not held_directory._held
+
+
+def test_a_removed_directory_ends_a_process_with_status_1(tmp_path):
+    process = solving(tmp_path, 1)
+    wait_for(partial(has_checkpoint, tmp_path / "run", process), 300)
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a checkpoint may have been written meanwhile
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1 and f"mccfr: {tmp_path / 'run'} was removed, or moved" in said, said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml"]
+
+
+def test_a_session_whose_lock_was_replaced_stops(tmp_path):
+    """As when a backup is put in the place of a running session's files."""
+    directory = tmp_path / "run"
+    run = make(directory, evaluation=NO_EVALUATION)
+    states = []
+
+    def replaced():
+        (directory / "run.lock").unlink()
+        (directory / "run.lock").touch()
+        states.append(files(directory))
+
+    words = rf"^{directory}/run.lock was removed or replaced .* since checkpoint 1 are lost$"
+    report = Hook("writing checkpoint 2", replaced)
+    refused(words, go, run, report, iterations=2_000, checkpoint_nodes=20_000, error=RuntimeError)
+    states[0].pop("live", None)
+    assert files(directory) == states[0]
+
+
+def files(directory):
+    """{name: content} of every file, links by what they lead to."""
+    found = {path: path for path in directory.rglob("*") if path.is_file()}
+    return {str(path.relative_to(directory)): path.read_bytes() for path in found}
+
+
+def test_a_run_that_took_the_place_of_the_opened_one_is_not_trained(tmp_path):
+    run, other = make(tmp_path / "run"), make(tmp_path / "other", {"seed": 6})
+    run.directory.rename(tmp_path / "moved")
+    other.directory.rename(tmp_path / "run")
+    said = refused("holds another run than a moment ago: run the command again", go, run, nodes=1_000)
+    assert said.startswith(str(tmp_path / "run")) and json.loads((tmp_path / "run/manifest.json").read_text())

@@ -1,0 +1,97 @@
+"""An error of the system names a path, also where the call that failed knows only a descriptor.
+
+Shows:
+
+* Writing, allocating, truncating, syncing, mapping and locking name their file, and never a temporary name
+  (test_a_failed_call_names_its_file)
+"""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from storage import checkpoint_writer, durable, live, lock, mapping
+from storage.arrays import write_arrays
+from storage.blocks import BlockStore, Partition
+from storage.schema import ArraySpec
+
+SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
+CELLS = {SPEC.name: np.ones((4, 3), np.float32)}
+
+
+def tables(folder, form, **options):
+    with live.create_live([SPEC], format=form, live_dir=folder, link=folder / "live", **options) as made:
+        mapping.map_regions(made.regions, writable=True, populate=True)
+
+
+def checkpoint(folder, form):
+    checkpoint_writer.commit(folder / "all", 1, [SPEC], CELLS, {}, {}, format=form, keep=1)
+
+
+def block(folder, form):
+    store = BlockStore(folder, Partition((SPEC,), {SPEC.name: [0, 4]}), {}, format=form)
+    try:
+        store.write(0, CELLS)
+    finally:
+        store.close()
+
+
+def arrays(folder, form):
+    options = {"axes": {SPEC.name: SPEC.axes}, "description": {}, "replaceable": lambda _: True}
+    write_arrays(folder / "out", CELLS, form, **options)
+
+
+def journal(folder, form):
+    (folder / "journal.jsonl").write_bytes(b"torn")
+    durable.append_line(folder / "journal.jsonl", "{}")
+
+
+def locked(folder, form):
+    with lock.RunLock(folder / "run.lock"):
+        pass
+
+
+WRITERS = {
+    tables: ("posix_fallocate", "pwrite", "fsync", "flock", "_mmap"),
+    checkpoint: ("fsync",),
+    block: ("posix_fallocate", "pwrite", "fsync"),
+    arrays: ("fsync",),
+    journal: ("fsync",),
+    locked: ("ftruncate", "pwrite", "flock"),
+}
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+@pytest.mark.parametrize(("writer", "call"), [(writer, call) for writer, calls in WRITERS.items() for call in calls])
+def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form):
+    """Whichever of its calls fails; writers that make fewer end well."""
+    found = []
+    for at in range(1, 30):
+        folder, count = tmp_path / str(at), [0]
+        folder.mkdir()
+        with monkeypatch.context() as patch:
+            place = {"flock": lock.fcntl, "_mmap": mapping}.get(call, os)
+            done = getattr(place, call)
+
+            def failing(*arguments, count=count, done=done, at=at):
+                count[0] += 1
+                if count[0] == at:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                return done(*arguments)
+
+            patch.setattr(place, call, failing)
+            try:
+                writer(folder, form)
+            except OSError as error:
+                found.append(error)
+                assert error.filename is not None, (at, error)
+                name = Path(error.filename)
+                assert name.is_relative_to(folder), (at, error)
+                assert not any(part.startswith(durable.TEMPORARY_PREFIX) for part in name.parts), (at, error)
+        if count[0] < at:
+            assert found or form == "hdf5"
+            return
+    raise AssertionError("it never ended")
