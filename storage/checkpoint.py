@@ -5,6 +5,7 @@ A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.za
 because a missing Zarr chunk would otherwise read as zeros, and another's as its own.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import numpy as np
 
 from storage import contiguous
 from storage.contiguous import FileCells
+from storage.directory_lock import ReadLock
 from storage.formats import (
     NotFiniteError,
     blocks,
@@ -51,7 +53,8 @@ def list_checkpoints(root: Path) -> list[int]:
     root = Path(root)
     if not root.is_dir():
         return []
-    names = [entry.name for entry in root.iterdir() if entry.is_dir() and _NUMBER.fullmatch(entry.name)]
+    with os.scandir(root) as entries:  # which need no look at each: one that goes meanwhile would leave none
+        names = [entry.name for entry in entries if _NUMBER.fullmatch(entry.name) and entry.is_dir()]
     return sorted(int(name) for name in names if f"{int(name):06d}" == name)
 
 
@@ -67,7 +70,10 @@ class Checkpoint:
         path, number, identity, parents, specs, state: as given to `checkpoint_writer.commit`
         format:       `zarr` or `hdf5`
         content_hash: of the manifest, and so of everything
+        lock:         what keeps its directory on the disk (`storage.locked_checkpoints`); None: nothing does
     """
+
+    lock: ReadLock | None = None
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path

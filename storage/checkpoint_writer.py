@@ -28,6 +28,7 @@ from storage.checkpoint import (
     next_number,
 )
 from storage.checksums import CRC32C, XXH3, Checksum
+from storage.directory_lock import drop_unread
 from storage.formats import TableFormat, table_format
 from storage.listing import file_entries
 from storage.manifest import exact_json, write_manifest
@@ -156,8 +157,11 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 
 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
-    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`."""
-    durable.drop_trees(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
+    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
+
+    A checkpoint that a reader holds stays until a later call.
+    """
+    drop_unread(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
 
 
 def sweep(root: Path) -> list[Path]:

@@ -19,8 +19,8 @@ from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
-from storage import checkpoint as checkpoints
 from storage import durable
+from storage.locked_checkpoints import open_locked
 from storage.outputs import begins_with, check_output
 
 RUNS = "runs"
@@ -147,10 +147,10 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
 
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     """Points that a run has yet to reach; the last one counts as reached once it is evaluated too."""
-    numbers = checkpoints.list_checkpoints(run.path(rundir.CHECKPOINTS))
-    if not numbers:
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    if newest is None:
         return list(experiment.points)
-    state = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path(rundir.CHECKPOINTS), numbers[-1])).state
+    state = newest.state
     last = next(run.backwards(rundir.EVALUATIONS), None)
     evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
     if experiment.axis == "seconds":
@@ -177,8 +177,5 @@ def _continue(
 
 def trained_seconds(run: rundir.Run) -> float:
     """Training seconds up to a run's newest checkpoint."""
-    root = run.path(rundir.CHECKPOINTS)
-    numbers = checkpoints.list_checkpoints(root)
-    if not numbers:
-        return 0.0
-    return float(checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, numbers[-1])).state["training_seconds"])
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    return 0.0 if newest is None else float(newest.state["training_seconds"])

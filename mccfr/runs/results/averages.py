@@ -34,7 +34,8 @@ from mccfr.tables.strategy import (
     check_sums,
     row_starts,
 )
-from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.checkpoint import Checkpoint, checkpoint_path
+from storage.locked_checkpoints import open_locked
 from storage.schema import ArraySpec
 from storage.spill import spilled
 
@@ -219,12 +220,9 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
     if number == newest.number:
         return newest
     path = checkpoint_path(newest.path.parent, number)
-    try:
-        found = open_checkpoint(path)
-    except FileNotFoundError:
-        raise OSError(
-            f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
-        ) from None
+    found = open_locked(path.parent, number)
+    if found is None:
+        raise OSError(f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it")
     if found.identity != newest.identity:
         raise OSError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
     return found
