@@ -14,9 +14,10 @@ from abstraction.history import Table, remembered
 from abstraction.listing import DeckListing
 from abstraction.lookup import NO_BUCKET
 from abstraction.recipe import STREETS
-from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
+from storage.checkpoint import Checkpoint, list_checkpoints, verify
 from storage.checksums import cells_checksum
 from storage.damage import DamagedError
+from storage.locked_checkpoints import lock_each, open_locked
 from storage.manifest import content_hash
 
 CELLS = "cells"
@@ -80,11 +81,11 @@ class Abstraction:
         self._buckets: dict[str, NDArray[Any]] = {}
 
     def _open(self, street: str) -> Checkpoint:
-        numbers = list_checkpoints(self.path / street)
-        if not numbers:
-            raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
         with _damage_is_bad_input():
-            return open_checkpoint(checkpoint_path(self.path / street, numbers[-1]))
+            found = open_locked(self.path / street)
+        if found is None:
+            raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
+        return found
 
     def _read(self, street: str, name: str) -> NDArray[Any]:
         stage = self.stages[street]
@@ -225,19 +226,19 @@ def verify_abstraction(path: Path) -> list[str]:
     Raises `UnreadableError` where the system cannot read a file.
     """
     problems: list[str] = []
-    streets: tuple[str, ...] = STREETS
-    if numbers := list_checkpoints(path / STREETS[0]):
-        try:
-            listing = _listing(open_checkpoint(checkpoint_path(path / STREETS[0], numbers[-1])))
-        except (DamagedError, ValueError):
-            listing = None  # what is wrong is told below
-        streets = STREETS if listing is None else STREETS[: listing.streets]
+    try:
+        first = open_locked(path / STREETS[0])
+        listing = None if first is None else _listing(first)
+    except (DamagedError, ValueError):
+        listing = None  # what is wrong is told below
+    streets = STREETS if listing is None else STREETS[: listing.streets]
     for street in streets:
-        numbers = list_checkpoints(path / street)
-        if not numbers:
+        if not list_checkpoints(path / street):
             problems.append(f"{street}: not built")
-        for number in numbers:
-            problems += [f"{street}/{problem}" for problem in verify(checkpoint_path(path / street, number))]
+        for lock in lock_each(path / street):
+            found = verify(lock.path)
+            if lock.is_in_place():
+                problems += [f"{street}/{problem}" for problem in found]
     return problems or _cell_problems(path)
 
 

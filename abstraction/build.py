@@ -99,17 +99,21 @@ class Builder:
         """
         check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)
-        durable.make_dirs(self._out)
-        built = []
-        with RunLock(self._out / _LOCK):
-            for place, street in enumerate(wanted, 1):
-                sweep(self._out / street)
-                identity, parents = self._identity(street)
-                found, _ = newest_valid(self._out / street)
-                if found is None or found.identity != identity:
-                    self._check_memory(street)
-                    self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
-                    built.append(street)
+        made, built = not self._out.exists(), list[str]()
+        with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
+            try:
+                for place, street in enumerate(wanted, 1):
+                    sweep(self._out / street)
+                    identity, parents = self._identity(street)
+                    found, _ = newest_valid(self._out / street)
+                    if found is None or found.identity != identity:
+                        self._check_memory(street)
+                        self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
+                        built.append(street)
+            except BaseException:
+                if made and [entry.name for entry in self._out.iterdir()] == [_LOCK]:
+                    (self._out / _LOCK).unlink()
+                raise
         return [street for street in self._recipe.streets if street in built]
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:

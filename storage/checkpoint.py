@@ -18,6 +18,7 @@ import numpy as np
 from storage import contiguous
 from storage.contiguous import FileCells
 from storage.damage import DamagedError, UnreadableError, reading
+from storage.directory_lock import ReadLock
 from storage.formats import (
     NotFiniteError,
     blocks,
@@ -88,7 +89,10 @@ class Checkpoint:
         path, number, identity, parents, specs, state: as given to `checkpoint_writer.commit`
         format:       `zarr` or `hdf5`
         content_hash: of the manifest, and so of everything
+        lock:         what keeps its directory on the disk (`storage.locked_checkpoints`); None: nothing does
     """
+
+    lock: ReadLock | None = None
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path

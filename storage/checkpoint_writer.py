@@ -30,6 +30,7 @@ from storage.checkpoint import (
     note_path,
 )
 from storage.checksums import CRC32C, XXH3, Checksum
+from storage.directory_lock import drop_unread
 from storage.formats import TableFormat, table_format
 from storage.listing import file_entries
 from storage.lock import RunLock
@@ -173,11 +174,12 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
     """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
 
-    Those with a note, which are damaged, stay too and count for nothing.
+    Those with a note, which are damaged, stay too and count for nothing.  A checkpoint that a reader holds stays until
+    a later call.
     """
     noted = set(list_notes(root))
     sound = [n for n in list_checkpoints(root) if note_path(checkpoint_path(root, n)) not in noted]
-    durable.drop_trees(checkpoint_path(root, n) for n in sound[:-keep] if n not in spared)
+    drop_unread(checkpoint_path(root, n) for n in sound[:-keep] if n not in spared)
 
 
 def sweep(root: Path) -> list[Path]:

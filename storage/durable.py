@@ -121,6 +121,20 @@ def make_dirs(path: Path) -> None:
         ensure_dir(folder)
 
 
+@contextlib.contextmanager
+def making_dirs(path: Path) -> Iterator[None]:
+    """Create a directory as `make_dirs` does; if the block raises, what it has created and is empty is removed."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        make_dirs(path)
+        yield
+    except BaseException:
+        for folder in missing:
+            with contextlib.suppress(OSError):  # something else has come into it, or it was not made
+                _remove_empty_dir(folder)
+        raise
+
+
 def write_file(
     path: Path, data: bytes | bytearray | memoryview | Iterable[bytes | memoryview], kind: str = CRC32C
 ) -> tuple[int, Checksum]:
@@ -407,13 +421,6 @@ def cut(path: Path, file: BinaryIO, length: int) -> None:
     with naming(path):
         file.truncate(length)
     _record(Operation("truncate", path, length=length))
-
-
-def truncate(path: Path, length: int) -> None:
-    """Cut a file off after `length` bytes and fsync it."""
-    with path.open("r+b") as file:
-        cut(path, file, length)
-        fsync_file(path, file)
 
 
 def whole_lines_length(file: BinaryIO) -> int:

@@ -23,15 +23,16 @@ class Line(NamedTuple):
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the whole lines of a journal from its beginning, none where it is absent.
+    """Yield the lines that are whole now from a journal's beginning, none where it is absent.
 
     Raises `UnreadableError` where the system cannot read it.
     """
     with reading(path), _opened(path) as file:
-        start = 0
-        for data in file:
-            if data.endswith(b"\n"):
-                yield Line(start, data[:-1])
+        start, end = 0, durable.whole_lines_length(file)  # beyond it another process may be writing a line
+        file.seek(0)
+        while start < end:
+            data = file.readline()
+            yield Line(start, data[:-1])
             start += len(data)
 
 
@@ -80,11 +81,8 @@ def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
 def replace_end(path: Path, start: int, kept: Sequence[bytes]) -> None:
     """Put the lines `kept` in the place of all that lies at byte `start` or after it, in one durable step.
 
-    Where no line is kept the file is cut off; else it is written anew beside itself, and renamed.
+    The file is written anew beside itself, and renamed: who reads it meanwhile reads it as it was.
     """
-    if not kept:
-        durable.truncate(path, start)
-        return
 
     def pieces() -> Iterator[bytes]:
         with reading(path), path.open("rb") as file:

@@ -5,6 +5,7 @@ overwritten, a reader must never meet half an output, and an older output of the
 """
 
 import contextlib
+import errno
 import glob
 import secrets
 import shutil
@@ -13,10 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from storage import durable
+from storage.directory_lock import unread
 
 SCRATCH = "-scratch"
 """Added to a temporary name: a directory for what an output is made from, swept like the output itself."""
 _LEFT_SECONDS = 86_400.0  # far above what any output takes
+_READERS_SECONDS = 1.0  # for readers of a version that was replaced: most have read it by then
+_STILL_READ = ".old"  # behind the temporary name of a version that was replaced
 
 
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
@@ -75,30 +79,60 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
         OSError: the file system fails, or cannot exchange two names in one step.
     """
     check_output(path, replaceable)
-    if parents:
-        durable.make_dirs(path.parent)
+    with durable.making_dirs(path.parent) if parents else contextlib.nullcontext():
+        yield from _output(path, replaceable)
+
+
+def _output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     _sweep(path)
     temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
         with durable.naming(path):
             yield temporary
             check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
-            if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
-                durable.exchange(temporary, path)
-            else:
-                durable.rename(temporary, path)
+            _give_name(temporary, path)
         durable.fsync_dir(path.parent)
     finally:
-        durable.discard(temporary)
+        _remove_unread(temporary)
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """Give an output its name in one step; the temporary name then leads to what had it, if that was not empty."""
+    try:
+        durable.rename(temporary, path)
+    except OSError as error:  # a directory that is not empty, or a file in place of a directory or the reverse
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR):
+            raise
+        durable.exchange(temporary, path)
+
+
+def _remove_unread(temporary: Path) -> None:
+    """Remove what has the temporary name; a directory that is still read is renamed, for a later output to remove.
+
+    Raises nothing, as `durable.discard`.
+    """
+    with contextlib.suppress(OSError):
+        if temporary.is_dir():
+            with unread(temporary, _READERS_SECONDS) as free:
+                if free:
+                    durable.discard(temporary)
+                else:
+                    durable.rename(temporary, temporary.with_name(temporary.name + _STILL_READ))
+            return
+    durable.discard(temporary)
 
 
 def _sweep(path: Path) -> None:
-    """Remove what killed processes have left of outputs of this name, a day ago and longer."""
+    """Remove what killed processes left of outputs of this name a day ago or longer, and versions no longer read."""
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
     for left in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):
             if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
                 shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+    for left in path.parent.glob(name + _STILL_READ):
+        with contextlib.suppress(OSError), unread(left) as free:
+            if free:
+                shutil.rmtree(left)
 
 
 def _is_empty(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _TMPFS_MAGIC = 0x01021994
@@ -85,9 +86,18 @@ def free_bytes(path: Path) -> int:
 
 
 def tree_bytes(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a directory; links are not followed."""
-    found = (path, *path.rglob("*")) if path.is_dir() else (path,)
-    return sum(each.lstat().st_size for each in found if not each.is_dir())
+    """Return the bytes of a file, or of all files below a directory; links are not followed.
+
+    Files that are removed meanwhile do not count.
+    """
+    if not path.is_dir():
+        return path.lstat().st_size
+    found = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):
+                found += Path(folder, name).lstat().st_size
+    return found
 
 
 def is_in_memory(path: Path) -> bool:

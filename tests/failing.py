@@ -21,7 +21,6 @@ STEPS = (
     "remove_file",
     "_remove_empty_dir",
     "append_lines",
-    "truncate",
 )
 """Functions of `storage.durable` that do one step each; others are made of them."""
 

@@ -90,12 +90,13 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
     Example: mccfr tensorboard runs curves --watch
     """
     from mccfr.runs.directory.run import is_locked, is_run, open_run
+    from mccfr.runs.directory.status import runs_in
     from mccfr.runs.results.tensorboard import write_events
 
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
         raise _of_one_run(directory)
-    paths = [directory] if one else sorted(filter(is_run, directory.iterdir()))
+    paths = [directory] if one else runs_in(directory)
     runs = [open_run(path, abstraction) for path in paths]
     if not runs:
         raise ValueError(f"{directory} is not a run directory, and there is none in it")

@@ -263,13 +263,17 @@ def signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> It
 
 
 class KeptFile:
-    """A file of what is finished, for the same command to go on from: a line that says of what, then records."""
+    """A file of what is finished, for the same command to go on from: a line that says of what, then records.
+
+    Nothing is in it before the first record: a file that this object has made and not written is removed at the end.
+    """
 
     def __init__(self, path: Path | None, magic: bytes, what: Mapping[str, Any], of: str) -> None:
         """`magic` begins all files of the kind; `of` is what sentences call another's records."""
         self.path, self._magic, self._of = path, magic, of
         self._head = magic + json.dumps(what, sort_keys=True).encode() + b"\n"
         self._file: FileIO | None = None
+        self._made = self._begun = False
         self._synced, self._failed = time.monotonic(), False
 
     def records(self, whole: Callable[[bytes], int]) -> bytes:
@@ -282,13 +286,7 @@ class KeptFile:
         if self.path is None:
             return b""
         check_output(self.path, begins_with(self._magic))
-        self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
-        try:
-            with durable.naming(self.path):
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            kind = self._of.split()[-1]
-            raise ValueError(f"{self.path} is in use by another {kind}: give another file to --keep") from None
+        self._file = self._locked(self.path)
         with reading(self.path):
             held, head = self.path.read_bytes(), self._head
         if held and not held.startswith(head):
@@ -296,18 +294,39 @@ class KeptFile:
                 raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")
             held = b""  # cut off while the line was written
         length = whole(held[len(head) :])
+        self._begun = bool(held)
         durable.cut(self.path, self._file, len(head) + length if held else 0)
-        if not held:
-            durable.append(self.path, self._file, head)
-        self._sync()
-        durable.fsync_dir(self.path.parent)
+        if held:
+            self._sync()
+            durable.fsync_dir(self.path.parent)
         return held[len(head) : len(head) + length]
+
+    def _locked(self, path: Path) -> FileIO:
+        """Open the file, made if absent, and lock it; `ValueError` where it is in use."""
+        while True:
+            made = not path.exists()
+            file = path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                kind = self._of.split()[-1]
+                raise ValueError(f"{path} is in use by another {kind}: give another file to --keep") from None
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                self._made = made
+                return file
+            file.close()  # the process that had made it has removed it
 
     def append(self, record: bytes) -> None:
         """Keep a record; on the disk within a second."""
         if self._file is None or self.path is None:
             return
+        if not self._begun:
+            durable.append(self.path, self._file, self._head)
+            self._sync()
+            durable.fsync_dir(self.path.parent)
         durable.append(self.path, self._file, record)
+        self._begun = True
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self._sync()
             self._synced = time.monotonic()
@@ -326,10 +345,16 @@ class KeptFile:
             self._file.close()
 
     def close(self) -> None:
-        """Bring what was written to the disk; a failure is logged, since what was found is known all the same."""
+        """Bring what was written to the disk; where nothing was, the file goes if it was made for it.
+
+        A failure is logged, since what was found is known all the same.
+        """
         if self._file is not None and self.path is not None:
             with failure_logged("not everything is kept"), self._file, durable.naming(self.path):
-                self._sync()
+                if self._begun:
+                    self._sync()
+                elif self._made:
+                    self.path.unlink(missing_ok=True)
 
 
 class _KeptUnits(KeptFile):

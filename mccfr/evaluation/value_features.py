@@ -10,10 +10,11 @@ Ours: the boards that follow one are drawn where they are many, and then hands t
 alike only in the mean, which `abstraction.values` takes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -161,10 +162,18 @@ def policy_values(recipe: Recipe, base: Path) -> ProfileValues | None:
     Raises as `Policy.open`; `ValueError`, when they are opened, for one of other cards than the recipe's.
     """
     paths = [base / name for name in recipe.values]
-    identity = content_hash({"worth": 1, "files": [read_meta(path)["files"] for path in paths]})
+
+    def identity_of(metas: Iterable[Mapping[str, Any]]) -> str:
+        return content_hash({"worth": 1, "files": [meta["files"] for meta in metas]})
+
+    identity = identity_of(map(read_meta, paths))
 
     def opened() -> list[Profile]:
         policies = [Policy.open(path) for path in paths]
+        if identity_of(policy.meta for policy in policies) != identity:
+            raise ValueError(
+                f"values: {', '.join(map(str, paths))}: a policy was exported again meanwhile: run the command again"
+            )
         for path, policy in zip(paths, policies, strict=True):
             if not _of_deck(policy.game.cards, recipe):
                 deck = "hold'em" if recipe.deck is None else "the recipe's [deck]"

@@ -13,15 +13,15 @@ from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import check_own
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
-from storage import checkpoint as checkpoints
 from storage import durable
+from storage.locked_checkpoints import open_locked
 from storage.outputs import begins_with, check_output
 
 RUNS = "runs"
@@ -148,10 +148,10 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
 
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     """Points that a run has yet to reach; the last one counts as reached once it is evaluated too."""
-    numbers = checkpoints.list_checkpoints(run.path(rundir.CHECKPOINTS))
-    if not numbers:
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    if newest is None:
         return list(experiment.points)
-    state = open_own(run, numbers[-1]).state
+    state = check_own(run, newest).state
     last = next(run.backwards(rundir.EVALUATIONS), None)
     evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
     if experiment.axis == "seconds":
@@ -178,5 +178,5 @@ def _continue(
 
 def trained_seconds(run: rundir.Run) -> float:
     """Training seconds up to a run's newest checkpoint."""
-    numbers = checkpoints.list_checkpoints(run.path(rundir.CHECKPOINTS))
-    return float(open_own(run, numbers[-1]).state["training_seconds"]) if numbers else 0.0
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    return 0.0 if newest is None else float(check_own(run, newest).state["training_seconds"])

@@ -125,6 +125,7 @@ class MatchLog:
         self.path, self.hands, self.score = path, list[LoggedHand](), ""
         self._replay = replay
         check_output(path, begins_with(_HEAD.encode()))
+        self._made = not path.exists()
         self._file = path.open("ab")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +135,7 @@ class MatchLog:
         try:
             self._begin(_HEAD + json.dumps(what, sort_keys=True), what)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def _begin(self, head: str, what: Mapping[str, Any]) -> None:
@@ -193,8 +194,10 @@ class MatchLog:
             durable.append_line(self.path, line)
 
     def close(self) -> None:
-        """Let others have it."""
-        self._file.close()
+        """Let others have it; a log that was begun here and has no hand is removed."""
+        with self._file:
+            if self._made and not self.hands and not self.score:
+                self.path.unlink(missing_ok=True)
 
 
 def _difference(line: str, what: Mapping[str, Any]) -> str:

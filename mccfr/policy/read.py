@@ -21,11 +21,12 @@ from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
-from mccfr.policy.values import read_values
+from mccfr.policy.values import find_values, is_value_file
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.trees.lines import all_lines
 from storage.damage import DamagedError, reading
+from storage.directory_lock import read_directory
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest
@@ -51,11 +52,16 @@ class Policy(Behaviour):
         meta: Mapping[str, Any],
         game: Game,
         tables: Sequence[tuple[GuardedTable, GuardedTable]],
+        values: Mapping[str, npt.NDArray[Any]],
         checked: bool,
     ) -> None:
-        """`tables` holds shares and weights of each block; `checked`: all their rows are known to be sound."""
+        """
+        tables   shares and weights of each block
+        values   {file: array} of what buckets win where streets begin
+        checked  all rows of the tables are known to be sound
+        """
         self.path, self.meta, self.game = path, meta, game
-        self._tables, self._checked = tables, checked
+        self._tables, self._values, self._checked = tables, values, checked
         self._shares = [shares.rows for shares, _ in tables]
         self._weights = [weights.rows for _, weights in tables]
         self._total = int(meta["quantisation"]["total"])
@@ -87,29 +93,36 @@ class Policy(Behaviour):
         Raises `FileNotFoundError` where there is no policy, `DamagedError` where a file is missing, damaged or a link,
         `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the
         message) and for arrays that do not fit; every message names the file.
+
+        All is of the version that has the name now: an export that takes its place does not change an open policy.
         """
-        path = Path(path)
-        meta = read_meta(path)
-        with _named(path):
-            fields, files = check_meta(meta), listed_files(meta.get("files"))
-            unread = [name for name in files if name in fields.tables or name.startswith(DECK) or name == _LINES_FILE]
-            for problem in file_problems(path, files, () if check else unread):
-                raise DamagedError(f"policy {path} is damaged: {problem}; export it again")
-            policy = cls._read(path, meta, fields, checked=check)
+
+        def read(inside: Path) -> Policy:
+            meta = _read_meta(inside)
+            with _named(inside):
+                fields, files = check_meta(meta), listed_files(meta.get("files"))
+                unread = {*fields.tables, _LINES_FILE, *(name for name in files if name.startswith(DECK))}
+                for problem in file_problems(inside, files, () if check else unread):
+                    raise DamagedError(f"policy {inside} is damaged: {problem}; export it again")
+                return cls._read(Path(path), inside, meta, fields, checked=check)
+
+        policy = read_directory(Path(path), read)
         if check:
             policy._require_rows()
         return policy
 
     @classmethod
-    def _read(cls, path: Path, meta: Mapping[str, Any], fields: MetaFields, *, checked: bool) -> "Policy":
-        """A policy whose files are what `meta` states; `checked`: those of the tables too."""
-        arrays, texts = {}, {}
+    def _read(cls, path: Path, inside: Path, meta: Mapping[str, Any], fields: MetaFields, *, checked: bool) -> "Policy":
+        """A policy whose files, which lie `inside`, are what `meta` states; `checked`: those of the tables too."""
+        arrays, texts, values = {}, {}, {}
         for name in set(meta["files"]) - fields.tables - {_LINES_FILE}:
             stem, _, ending = name.rpartition(".")
-            if ending == "npy":
-                arrays[stem] = read_npy(path / name, mapped=name.startswith(DECK))
+            if is_value_file(name):
+                values[name] = read_npy(inside / name, mapped=True)
+            elif ending == "npy":
+                arrays[stem] = read_npy(inside / name, mapped=name.startswith(DECK))
             else:
-                texts[stem] = read_json(path / name, _MAX_TEXT_BYTES)
+                texts[stem] = read_json(inside / name, _MAX_TEXT_BYTES)
         guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
         game = rebuild_game(arrays, texts, guards)
         game = replace(game, real_rules=rules_of_document(meta["game"], f"{path}/{META}"))
@@ -120,10 +133,10 @@ class Policy(Behaviour):
                 if name is not None and (name != block_file(kind, number) or name not in meta["files"]):
                     raise ValueError(f"{META} does not list {name} as the {kind} file of block {number}")
             dtype = np.dtype(fields.quantisation.dtype)
-            shares = _map(guards, block.probability, (block.buckets, block.slots), dtype)
-            weights = _map(guards, block.weight, (block.buckets, block.rows), np.dtype(np.float32))
+            shares = _map(guards, inside, block.probability, (block.buckets, block.slots), dtype)
+            weights = _map(guards, inside, block.weight, (block.buckets, block.rows), np.dtype(np.float32))
             tables.append((shares, weights))
-        return cls(path, meta, game, tables, checked)
+        return cls(path, meta, game, tables, values, checked)
 
     def row_problems(self) -> list[str]:
         """One sentence for each block's first row that does not sum to its total, or whose weight is none."""
@@ -250,7 +263,7 @@ class Policy(Behaviour):
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
         """[buckets] what a player's buckets win at a decision that begins a street (`mccfr.policy.values`)."""
-        return read_values(self.path, self.meta, self.game.tree, node, player)
+        return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:
         """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.
@@ -274,6 +287,10 @@ def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: s
 
 def read_meta(path: Path) -> dict[str, Any]:
     """What a policy's directory says of itself; raises as `Policy.open`."""
+    return read_directory(path, _read_meta)
+
+
+def _read_meta(path: Path) -> dict[str, Any]:
     with reading(path):
         found = (path / META).is_file()
     if not found:
@@ -291,11 +308,11 @@ def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -
     return found
 
 
-def _map(guards: Guards, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
+def _map(guards: Guards, inside: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
     """A table mapped for reading; a block without rows has no file."""
     if name is None:
         return GuardedTable("", np.zeros(shape, dtype), None, guards.checksums)
-    array = read_npy(guards.path / name, mapped=True)
+    array = read_npy(inside / name, mapped=True)
     if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"{name} has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
     return guards.table(name, array)
@@ -311,23 +328,28 @@ def verify_policy(path: Path) -> list[str]:
     Raises `UnreadableError` where the system cannot read a file.
     """
     path = Path(path)
-    try:
-        meta = read_meta(path)
-        with _named(path):
+
+    def read(inside: Path) -> list[str]:
+        meta = _read_meta(inside)
+        with _named(inside):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
-            found = file_problems(path, files)
-            with reading(path):
-                extra = sorted({entry.name for entry in path.iterdir()} - {META, *files})
+            found = file_problems(inside, files)
+            with reading(inside):
+                extra = sorted({entry.name for entry in inside.iterdir()} - {META, *files})
             found += [f"{name} is not in {META}" for name in extra]
             if not found:
-                policy = Policy._read(path, meta, fields, checked=True)
-                found = policy.row_problems() + _derived_problems(policy, fields)
+                policy = Policy._read(path, inside, meta, fields, checked=True)
+                found = policy.row_problems() + _derived_problems(policy, inside, fields)
+        return found
+
+    try:
+        found = read_directory(path, read)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         return [f"{path}: {error}"]
     return [f"{path}: {problem}" for problem in found]
 
 
-def _derived_problems(policy: Policy, fields: MetaFields) -> list[str]:
+def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[str]:
     """What is wrong with files that say again, for other readers, what others hold: since format 2."""
     if fields.row_checksums is None:
         return []
@@ -335,12 +357,12 @@ def _derived_problems(policy: Policy, fields: MetaFields) -> list[str]:
     known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
     if set(fields.row_checksums.tables) != known:
         return [f"{META} does not state row checksums of exactly the large tables"]
-    tables = {name: read_npy(policy.path / name, mapped=True) for name in known}
-    checksums = read_npy(policy.path / ROW_CHECKSUMS_FILE)
+    tables = {name: read_npy(inside / name, mapped=True) for name in known}
+    checksums = read_npy(inside / ROW_CHECKSUMS_FILE)
     problems = [row_checksum_problem(tables, fields.row_checksums, checksums)]
     if _LINES_FILE not in files:
         problems.append(f"{_LINES_FILE} is missing from {META}")
-    elif read_json(policy.path / _LINES_FILE, _MAX_TEXT_BYTES) != all_lines(policy.game.tree):
+    elif read_json(inside / _LINES_FILE, _MAX_TEXT_BYTES) != all_lines(policy.game.tree):
         problems.append(f"{_LINES_FILE} does not hold the lines of the tree")
     return [problem for problem in problems if problem]
 

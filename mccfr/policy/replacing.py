@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.damage import DamagedError
+from storage.directory_lock import read_directory
 from storage.json_files import read_json
 
 RUN_ID = "run_id"
@@ -20,13 +21,13 @@ def provenance_in(document: Any) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
-def provenance_of(manifest: Path, form: str) -> Mapping[str, Any] | None:
-    """Return where a directory comes from whose manifest states a format, of any version; None where it does not.
+def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | None:
+    """Return the provenance in a directory's manifest; None where there is none that says that it is of a format.
 
     Raises `UnreadableError` where the system cannot read the manifest.
     """
     try:
-        content = read_json(manifest)
+        content = read_directory(path, lambda inside: read_json(inside / manifest))
     except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
         return None
     return provenance_in(content) if isinstance(content, dict) and content.get("format") == form else None

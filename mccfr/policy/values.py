@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.trees.compiled import CompiledTree
-from storage.npy import read_npy
 
 Values = npt.NDArray[np.float32]
 
@@ -80,17 +79,31 @@ class _ValueFields(msgspec.Struct, frozen=True):
     streets: list[_StreetFiles]
 
 
-def read_values(directory: Path, meta: Mapping[str, Any], tree: CompiledTree, node: int, player: int) -> Values:
+def is_value_file(name: str) -> bool:
+    """Whether a file of a policy holds values, or where they are."""
+    return name.startswith(("values_root_street", "value_street"))
+
+
+def find_values(
+    path: Path,
+    meta: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    tree: CompiledTree,
+    node: int,
+    player: int,
+) -> Values:
     """[buckets] float32: what a player's buckets win at a decision that begins a street.
 
-    meta  the policy's `meta.json`, whose files have been compared with it
+    path    of the policy, for messages
+    meta    the policy's `meta.json`, whose files have been compared with it
+    arrays  {file: array} of the files with values
 
     Raises `ValueError` for a policy without values, a node that begins no street, and files that do not fit.
     """
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")
     if "values" not in meta:
-        raise ValueError(f"{directory} holds no values: export it with --values")
+        raise ValueError(f"{path} holds no values: export it with --values")
     try:
         fields = msgspec.convert(meta["values"], _ValueFields)
     except msgspec.ValidationError as error:
@@ -99,9 +112,9 @@ def read_values(directory: Path, meta: Mapping[str, Any], tree: CompiledTree, no
     if 0 <= street < len(fields.streets):
         files = fields.streets[street]
         for name in (files.roots, files.value[player]):
-            if name not in meta["files"]:
+            if name not in arrays:
                 raise ValueError(f"meta.json does not list {name}")
-        roots, value = read_npy(directory / files.roots), read_npy(directory / files.value[player], mapped=True)
+        roots, value = arrays[files.roots], arrays[files.value[player]]
         if value.ndim != 2 or value.shape[1:] != roots.shape or value.dtype != np.float32:
             raise ValueError(f"{files.value[player]} does not fit {files.roots}")
         place = np.flatnonzero(roots == node)

@@ -35,7 +35,7 @@ _COMPARED_BYTES = 1 << 22
 
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a directory comes from that says of itself that it is a policy, of whatever version; None: it is none."""
-    return provenance_of(path / META, FORMAT)
+    return provenance_of(path, META, FORMAT)
 
 
 def is_policy(path: Path) -> bool:

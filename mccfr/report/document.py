@@ -6,6 +6,7 @@ names is escaped.  A size limit decides how many decisions are in it, the most p
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from mccfr.report.page import script, style
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.results.averages import stored_average
-from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.deep.asked import is_unlisted
 from mccfr.tables.strategy import Strategy
@@ -72,10 +73,8 @@ def write_report(
         target = open_target(asked)
         game, strategy, text = target.game, target.strategy, _Text(name, target.game, target.counts)
     else:
-        found, game = find_checkpoint(run, checkpoint), run.build_game()
-        text = _text_of_run(run, game, found)
-        unlisted = run.algorithm.averages.keeps_networks and is_unlisted(game)
-        strategy = None if unlisted else stored_average(game, run.config, found)
+        game = run.build_game()
+        text, strategy = read_checkpoint(run, checkpoint, partial(_parts_of_run, run, game))
     if strategy is None:
         shown = _unlisted(game, boards)
     else:
@@ -191,6 +190,13 @@ class _Text(NamedTuple):
     results: str = ""
     facts: Mapping[str, str] = MappingProxyType({})
     config: str = ""
+
+
+def _parts_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> tuple[_Text, Strategy | None]:
+    """What a page says of a run's checkpoint, and its strategy; None where no table holds it."""
+    unlisted = run.algorithm.averages.keeps_networks and is_unlisted(game)
+    strategy = None if unlisted else stored_average(game, run.config, checkpoint)
+    return _text_of_run(run, game, checkpoint), strategy
 
 
 def _text_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> _Text:

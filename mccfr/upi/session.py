@@ -25,6 +25,7 @@ from mccfr.upi.lines import Amounts, begins_with, bets, read_amounts
 from mccfr.upi.solving import Goal, LockedRows, Say, SpotEngine, SpotWork, Typed, measure
 from mccfr.upi.tree import DECIDES, Node, SpotTree
 from mccfr.upi.values import HandNumbers, SpotValues, mean
+from storage.directory_lock import read_unchanged
 from storage.threads import available_threads
 
 Floats = npt.NDArray[np.float64]
@@ -175,7 +176,7 @@ class UpiSession:
         """Read what dump_tree has written, or the strategy of a spot's run or policy, with which nothing goes on."""
         path = _path(text)
         if path.is_dir():
-            config, found = game_config(path), open_target(Reference(path))
+            config, found = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
             if not isinstance(config, HoldemSubgame):
                 raise ValueError(f"{path} is of another game: give the run or policy of a spot")
             tree = SpotTree(found.game, whole_stack(config) - found.game.pot_chips / 2)

@@ -10,6 +10,7 @@ from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.desk import Desk
@@ -20,6 +21,7 @@ from mccfr.view.spots import Spots
 from mccfr.view.values import ShownValues
 from mccfr.view.words import details
 from storage.checkpoint import list_checkpoints
+from storage.directory_lock import read_unchanged
 
 FIRST_TYPED = 1_000
 """Number of the first spot that was typed in the page; those before are strategies that it was opened with."""
@@ -101,18 +103,22 @@ class Shelf:
         return self.desk.start(fields, policy, of, line)
 
 
-def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | None = None) -> Spots:
+def open_spots(
+    target: Path, checkpoint: int | None = None, abstraction: Path | None = None, *, newest: bool = False
+) -> Spots:
     """The spots of a policy, or of a run's checkpoint (the newest without a number).
 
     abstraction  where a run's card abstraction lies, if it was moved
+    newest       the checkpoint is the run's newest
 
     Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
     """
-    # look-ups check the pieces that they touch
-    source = open_source(Reference(target, checkpoint, abstraction), check=False, code=NAMED_CODE)
+    asked = Reference(target, checkpoint, abstraction)
+    source, config = read_unchanged(  # look-ups check the pieces that they touch
+        target, lambda: (open_source(asked, check=False, code=NAMED_CODE), game_config(target))
+    )
     origin = getattr(source, "meta", {}).get("provenance", {})
-    path = target if checkpoint is None and abstraction is None else None
-    config = game_config(target)
+    path = target if (newest or checkpoint is None) and abstraction is None else None
     stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
     return Spots(source, target.resolve().name, details(source.game, origin), path, stack)
 
@@ -145,16 +151,19 @@ def open_shelf(
         if against is not None or checkpoint is not None or review is not None:
             raise ValueError("nothing is given to look at: give a policy or a run first")
         return Shelf([])
-    books = [book(target, checkpoint, abstraction)]
+    books, held = [book(target, checkpoint, abstraction)], None
     if against is not None:
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
-        numbers = list_checkpoints(open_run(target, abstraction, NO_CODE).path(CHECKPOINTS))
-        chosen = max(numbers, default=None) if checkpoint is None else checkpoint
-        name, newest = book(target, chosen, abstraction)[0], book(target, checkpoint, abstraction)[1]
-        books[0] = name, newest
+        run = open_run(target, abstraction, NO_CODE)
+        held = find_checkpoint(run, checkpoint)  # so that a session leaves it until it was read
+        chosen, newest = held.number, checkpoint is None
+        name = book(target, chosen, abstraction)[0]
+        books[0] = name, lambda: open_spots(target, chosen, abstraction, newest=newest)
+        numbers = list_checkpoints(run.path(CHECKPOINTS))
         books += [book(target, number, abstraction) for number in reversed(numbers) if number != chosen]
     found = Shelf(books, review)
+    del held
     if against is not None:
         found.shown(1)  # what cannot be shown beside it is said at once
     return found

@@ -33,11 +33,12 @@ def test_the_end_is_replaced_in_one_durable_step(tmp_path):
     with durable.recording() as operations:
         journal.replace_end(path, 8, [])
     assert path.read_bytes() == b"one\ntwo\n"
-    assert [operation.kind for operation in operations] == ["truncate", "fsync_file"]
+    replaced = ["write_file", "fsync_file", "rename", "fsync_dir"]
+    assert [operation.kind for operation in operations] == replaced
     with durable.recording() as operations:
         journal.replace_end(path, 4, [b"2", b"3"])
     assert path.read_bytes() == b"one\n2\n3\n"
-    assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
+    assert [operation.kind for operation in operations] == replaced
 
 
 def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
@@ -48,3 +49,24 @@ def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
     refused("no", durable.append_line, path, "two", error=OSError)
     monkeypatch.setattr(durable.os, "fsync", fsync)
     assert path.read_bytes() == b"one\n"
+
+
+def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\nthr")
+    found = journal.lines(path)
+    assert next(found).data == b"one"
+    with path.open("ab") as file:
+        file.write(b"ee\n")
+    assert [line.data for line in found] == [b"two"]
+
+
+def test_who_reads_a_journal_while_its_end_is_replaced_reads_it_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal.io, "DEFAULT_BUFFER_SIZE", 4)
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\n" + b"x" * 10_000 + b"\nlast\n")
+    found = journal.lines(path)
+    assert next(found).data == b"one"
+    journal.replace_end(path, 4, [])
+    durable.append_line(path, "other")
+    assert [len(line.data) for line in found] == [10_000, 4]

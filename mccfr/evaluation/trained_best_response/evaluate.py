@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -301,7 +301,15 @@ class _Saved:
             stack.enter_context(RunLock(self._root / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{keep} is in use by another evaluation: give another file to --keep") from None
+        stack.callback(self._remove_unused)
         checkpoint_writer.sweep(self._root)
+
+    def _remove_unused(self) -> None:
+        """Remove the folder, where nothing but its lock has come into it."""
+        if [entry.name for entry in self._root.iterdir()] == [_LOCK]:
+            with suppress(OSError):
+                (self._root / _LOCK).unlink()
+                self._root.rmdir()
 
     def newest(self) -> checkpoints.Checkpoint | None:
         """The newest checkpoint, if there is one; `ValueError` for that of another evaluation, `OSError` for damage."""

@@ -39,6 +39,7 @@ from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
 from mccfr.solvers.deep.learned import make_network
 from storage import durable
 from storage.damage import DamagedError, reading
+from storage.directory_lock import read_directory
 from storage.json_files import parse_json
 from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
@@ -51,7 +52,7 @@ _PARTS = ("parameters", "weight", "iteration")
 
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a directory comes from that says that it holds networks, of whatever version; None: it does not."""
-    return provenance_of(path / MANIFEST, FORMAT)
+    return provenance_of(path, MANIFEST, FORMAT)
 
 
 def is_networks(path: Path) -> bool:
@@ -108,7 +109,12 @@ def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     Raises `DamagedError` where a file is missing or damaged, `ValueError` for another version of the format or of what
     networks see, for shapes that are not those of the game's networks, and for parameters that are not finite.
     """
-    meta = _checked_meta(path)
+    meta, arrays = read_directory(path, _read_files)
+    return _networks_of(path, meta, arrays), meta
+
+
+def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Networks:
+    """Networks of the manifest and the files of a directory, which messages name; raises as `read_networks`."""
     version = meta["features"]["version"]
     if version != VERSION:
         raise ValueError(
@@ -118,19 +124,18 @@ def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
     config = config_from({"game": meta["game"], "solver": meta["solver"]}, str(path / MANIFEST), kept=Kept(path))
     assert isinstance(config.solver, DeepCfrConfig)
     game = build_game(config.game, path, None)
-    arrays = {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}
     for name, array in _seen(game, config.solver).items():
         if name not in arrays or not np.array_equal(arrays[name], array):
             raise ValueError(f"{path}/{name}.npy is not what networks see of {game.name}: these are of another game")
-    return Networks(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
+    return Networks(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta))
 
 
-def _checked_meta(path: Path) -> dict[str, Any]:
-    """The manifest, once every byte of its files is what it states; raises as `read_networks`."""
+def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Return the manifest and the arrays by name, once every byte of them is as stated; raises as `read_networks`."""
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     for problem in file_problems(path, listed_files(meta["files"])):
         raise DamagedError(f"networks {path} are damaged: {problem}; export them again")
-    return meta
+    return meta, {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}
 
 
 def verify_networks(path: Path) -> list[str]:
@@ -138,14 +143,18 @@ def verify_networks(path: Path) -> list[str]:
 
     Raises `UnreadableError` where the system cannot read a file.
     """
+
+    def read(inside: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], list[str]]:
+        meta, arrays = _read_files(inside)
+        with reading(inside):
+            return meta, arrays, sorted({entry.name for entry in inside.iterdir()} - {MANIFEST, *meta["files"]})
+
     try:
-        meta = _checked_meta(path)
+        meta, arrays, extra = read_directory(path, read)
         if not guests(meta):  # what they see of a game that is code of a user's stays uncompared: nothing is imported
-            read_networks(path)
+            _networks_of(path, meta, arrays)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
-    with reading(path):
-        extra = sorted({entry.name for entry in path.iterdir()} - {MANIFEST, *meta["files"]})
     return [f"{path}: {name} is not in {MANIFEST}" for name in extra]
 
 

@@ -211,9 +211,9 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
         raise _being_made_elsewhere(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
-    durable.make_dirs(directory.parent)
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
-    with _being_made(temporary, directory), durable.naming(directory):
+    making = _being_made(temporary, directory)
+    with durable.making_dirs(directory.parent), making, durable.naming(directory):
         _write_run(temporary, config, base, layout)
         if directory.exists():
             directory.rmdir()
@@ -251,7 +251,11 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
             durable.discard(temporary)
             raise _being_made_elsewhere(directory)
         _remove_all_but(LOCK, temporary)
-        yield
+        try:
+            yield
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
     finally:
         held.release()
 

@@ -52,17 +52,23 @@ class StateFields(msgspec.Struct, frozen=True):
     turns: TurnFields | None = None
 
 
-def open_own(run: Run, number: int) -> Checkpoint:
-    """Open a checkpoint of a run, blocks included; every reader of a run opens its checkpoints here.
+def check_own(run: Run, found: Checkpoint) -> Checkpoint:
+    """Return an open checkpoint of a run's directory; every reader of a run checks its checkpoints here.
 
-    Raises as `storage.blocks.open_whole`, and `ValueError` where the checkpoint is another run's, or its state is not
-    that of a run.
+    Raises `ValueError` where the checkpoint is another run's, or its state is not that of a run.
     """
-    found = open_whole(checkpoint_path(run.path(CHECKPOINTS), number))
     problem = identity_problem(found, run.identity) or state_problem(found.state)
     if problem is not None:
         raise ValueError(f"{found.path}: {problem}")
     return found
+
+
+def open_own(run: Run, number: int) -> Checkpoint:
+    """Open a checkpoint of a run, blocks included, for the session that holds the run's lock.
+
+    Raises as `storage.blocks.open_whole` and `check_own`.
+    """
+    return check_own(run, open_whole(checkpoint_path(run.path(CHECKPOINTS), number)))
 
 
 def state_problem(state: dict[str, Any]) -> str | None:

@@ -21,10 +21,11 @@ from mccfr.runs.directory.run import (
     phase_of,
     worker_of,
 )
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import check_own
 from mccfr.runs.directory.trends import TRENDS
-from storage.checkpoint import list_checkpoints
 from storage.damage import reading
+from storage.durable import TEMPORARY_PREFIX
+from storage.locked_checkpoints import open_locked
 
 RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
@@ -75,8 +76,9 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[
 @reading()
 def run_status(run: Run) -> dict[str, Any]:
     """The fields of `status --json`."""
-    numbers = list_checkpoints(run.path(CHECKPOINTS))
-    newest = open_own(run, numbers[-1]) if numbers else None
+    newest = open_locked(run.path(CHECKPOINTS))
+    if newest is not None:
+        check_own(run, newest)
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
     metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
     last = metrics[-1] if metrics else None
@@ -84,7 +86,6 @@ def run_status(run: Run) -> dict[str, Any]:
     # While it runs, and only then, the metrics may be ahead of the newest checkpoint.
     counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
     ended, started = _session(run.backwards(JOURNAL))
-    live = run.path(LIVE)
     trend = next(run.backwards(TRENDS), {})
     return {
         "phase": phase_of(run) if running else None,
@@ -99,11 +100,11 @@ def run_status(run: Run) -> dict[str, Any]:
         "iterations_per_second": last["iterations_per_second"] if last else None,
         "nodes_per_second_now": recent_speed(metrics, 0.001),
         "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
-        "checkpoint": numbers[-1] if numbers else None,
+        "checkpoint": newest.number if newest else None,
         "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
         "silent_workers": last.get("silent_workers", []) if running and last else [],
         "huge_bytes": started.get("huge_bytes") if running and started else None,
-        "live_dir": str(live.readlink()) if running and live.is_symlink() else None,
+        "live_dir": _live_dir(run) if running else None,
         "training_seconds": counts["training_seconds"],
         "never_reached_per_street": trend.get("never_reached_per_street"),
         "lost_updates": trend.get("lost_updates"),
@@ -114,6 +115,14 @@ def run_status(run: Run) -> dict[str, Any]:
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
         "bounds": _bounds(run),
     }
+
+
+def _live_dir(run: Run) -> str | None:
+    """Where its live tables lie; None where they are gone."""
+    try:
+        return str(run.path(LIVE).readlink())
+    except OSError:
+        return None
 
 
 def _tables_bytes(run: Run) -> int | None:
@@ -134,13 +143,18 @@ def _bounds(run: Run) -> list[dict[str, Any]]:
     return sorted(newest, key=lambda pair: pair["now"]["bound"] != "exact")
 
 
+def runs_in(directory: Path) -> list[Path]:
+    """The runs in a folder, by name; none that are only being made."""
+    return sorted(path for path in directory.iterdir() if is_run(path) and not path.name.startswith(TEMPORARY_PREFIX))
+
+
 def run_list(directory: Path) -> list[dict[str, Any]]:
     """A row for each run in a folder, by name: `run`, `game`, `algorithm` and the fields of `run_status`.
 
     A run that cannot be opened has `run` and `problem`, the reason as one sentence.
     """
     rows: list[dict[str, Any]] = []
-    for path in sorted(path for path in directory.iterdir() if is_run(path)):
+    for path in runs_in(directory):
         row: dict[str, Any] = {"run": path.name}
         try:
             run = open_run(path, code=NO_CODE)

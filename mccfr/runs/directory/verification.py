@@ -22,6 +22,8 @@ from storage import checkpoint as checkpoints
 from storage.blocks import block_problems
 from storage.checkpoint import identity_problem
 from storage.damage import DamagedError
+from storage.directory_lock import ReadLock
+from storage.locked_checkpoints import lock_each
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
@@ -43,8 +45,9 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
         return verify_networks(path)
     if checkpoints.is_checkpoint(path):
         try:
-            return _problems_of_checkpoint(path, reporter, {}, _identity_around(path))
-        except (OSError, ValueError) as error:
+            with ReadLock(path):
+                return _problems_of_checkpoint(path, reporter, {}, _identity_around(path))
+        except (DamagedError, FileNotFoundError, ValueError) as error:
             return [str(error)]
     if is_run(path):
         return _problems_of_run(path, reporter, abstraction)
@@ -105,16 +108,21 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
     if run.unseen is not None:
         reporter.message(run.unseen)
     problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones
-    root = run.path(CHECKPOINTS)
-    numbers = checkpoints.list_checkpoints(root)
     noted = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}
-    for place, number in enumerate(numbers, 1):
-        reporter.phase(f"reading checkpoint {number}, {place} of {len(numbers)}", (place - 1) / len(numbers))
-        directory = checkpoints.checkpoint_path(root, number)
-        found = _problems_of_checkpoint(directory, reporter, blocks, run.identity)
-        if not found and noted.get(number, "") not in ("", checkpoints.open_checkpoint(directory).content_hash):
-            found = [f"{directory.name}: it is another checkpoint than the one that {JOURNAL} notes"]
-        problems += found
+    numbers = checkpoints.list_checkpoints(run.path(CHECKPOINTS))
+    for lock in lock_each(run.path(CHECKPOINTS)):
+        directory, number = lock.path, int(lock.path.name)
+        place = sum(other < number for other in numbers)
+        reporter.phase(f"reading checkpoint {number}, {place + 1} of {len(numbers)}", place / len(numbers))
+        try:
+            found = _problems_of_checkpoint(directory, reporter, blocks, run.identity)
+            if not found and noted.get(number, "") not in ("", checkpoints.open_checkpoint(directory).content_hash):
+                found = [f"{directory.name}: it is another checkpoint than the one that {JOURNAL} notes"]
+        except (OSError, ValueError):
+            if lock.is_in_place():
+                raise
+        else:
+            problems += found if lock.is_in_place() else []  # one that is gone is nothing of the run any more
     for name in records.JOURNALS:
         problems += records.problems(run.path(name))
     return problems

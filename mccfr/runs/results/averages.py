@@ -34,8 +34,9 @@ from mccfr.tables.strategy import (
     check_sums,
     row_starts,
 )
-from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.checkpoint import Checkpoint, checkpoint_path
 from storage.damage import DamagedError
+from storage.locked_checkpoints import open_locked
 from storage.schema import ArraySpec
 from storage.spill import spilled
 
@@ -220,12 +221,11 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
     if number == newest.number:
         return newest
     path = checkpoint_path(newest.path.parent, number)
-    try:
-        found = open_checkpoint(path)
-    except FileNotFoundError:
+    found = open_locked(path.parent, number)
+    if found is None:
         raise DamagedError(
             f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
-        ) from None
+        )
     if found.identity != newest.identity:
         raise DamagedError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
     return found

@@ -1,28 +1,46 @@
 """Which of a run's checkpoints is meant, and the tables in it."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import check_own
 from mccfr.tables.layout import TableSet
 from storage.checkpoint import Checkpoint, list_checkpoints
+from storage.locked_checkpoints import open_locked
+
+Found = TypeVar("Found")
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     """Open a run's checkpoint, the newest without a number.
 
-    Raises `ValueError` where there is no such checkpoint, and as `open_own`.
+    It stays on the disk as long as the object is kept, whatever a session does meanwhile.  Raises `ValueError` where
+    there is no such checkpoint, and as `check_own`.
     """
-    root = run.path(CHECKPOINTS)
-    numbers = list_checkpoints(root)
-    if not numbers:
-        raise ValueError(
-            f"{run.directory} has no checkpoint yet: a run gets one now and then, and whenever it is stopped"
-        )
-    if number is not None and number not in numbers:
+    checkpoint = open_locked(run.path(CHECKPOINTS), number)
+    if checkpoint is None:
+        if not (numbers := list_checkpoints(run.path(CHECKPOINTS))):
+            raise ValueError(
+                f"{run.directory} has no checkpoint yet: a run gets one now and then, and whenever it is stopped"
+            )
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
-    return open_own(run, numbers[-1] if number is None else number)
+    return check_own(run, checkpoint)
+
+
+def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], Found]) -> Found:
+    """Return `read(checkpoint)` of a run's checkpoint, the newest without a number.
+
+    Where the file system has no locks, a checkpoint may be removed while it is read: `read` is called again then, with
+    the newest.  Raises as `find_checkpoint` and `read`.
+    """
+    while True:
+        checkpoint = find_checkpoint(run, number)
+        try:
+            return read(checkpoint)
+        except (OSError, ValueError):
+            if checkpoint.lock is None or checkpoint.lock.is_held or checkpoint.lock.is_in_place():
+                raise
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:

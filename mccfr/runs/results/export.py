@@ -19,7 +19,8 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
-from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import read_checkpoint, read_tables
+from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.locked_tables import with_locked_rows
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
@@ -94,25 +95,32 @@ def export_run(
     reporter, form = reporter or Silent(), options.format
     may = replaceable({**PROVENANCE, NETWORKS: networks_provenance}[form], run.run_id, replace=options.replace)
     check_output(out, may)
-    checkpoint = find_checkpoint(run, options.number)
-    provenance = _provenance(run, checkpoint, options)
-    reporter.phase(f"reading checkpoint {checkpoint.number}")
-    if form == NETWORKS:
-        asked = checkpoint_networks(game, run.config, checkpoint, options.average)
-        reporter.phase(f"writing {out}")
-        write_networks(out, asked, to_document(run.config), provenance, may)
-    elif form in RAW:
-        tables = read_tables(checkpoint)
-        reporter.phase(f"writing {out}")
-        export(game, to_document(run.config)["game"], None, tables, out, form, "", provenance, replaceable=may)
+
+    def read(checkpoint: Checkpoint) -> tuple[Strategy | Networks | TableSet, dict[str, Any]]:
+        reporter.phase(f"reading checkpoint {checkpoint.number}")
+        return _exported(run, game, checkpoint, options), _provenance(run, checkpoint, options)
+
+    found, provenance = read_checkpoint(run, options.number, read)
+    if isinstance(found, Strategy):
+        _export_strategy(run, game, found, out, options, provenance, may, reporter)
+        return out
+    reporter.phase(f"writing {out}")
+    if isinstance(found, Networks):
+        write_networks(out, found, to_document(run.config), provenance, may)
     else:
-        strategy = (
-            stored_average(game, run.config, checkpoint)
-            if options.average is None
-            else named_average(game, run.config, checkpoint, options.average)
-        )
-        _export_strategy(run, game, strategy, out, options, provenance, may, reporter)
+        export(game, to_document(run.config)["game"], None, found, out, form, "", provenance, replaceable=may)
     return out
+
+
+def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptions) -> Strategy | Networks | TableSet:
+    """What an export of a checkpoint holds, by its format."""
+    if options.format == NETWORKS:
+        return checkpoint_networks(game, run.config, checkpoint, options.average)
+    if options.format in RAW:
+        return read_tables(checkpoint)
+    if options.average is None:
+        return stored_average(game, run.config, checkpoint)
+    return named_average(game, run.config, checkpoint, options.average)
 
 
 def _export_strategy(

@@ -3,6 +3,7 @@
 The least of several figures that were sampled is lower than the truth of any: so the one that is told is measured anew.
 """
 
+from functools import partial
 from typing import Any
 
 from mccfr.evaluation.methods import measure, method_named, record_text
@@ -12,19 +13,19 @@ from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import EVALUATING, Reporter
 from mccfr.runs.results.averages import stored_average
-from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
+from mccfr.runs.results.checkpoints import best_checkpoint, read_checkpoint
 from mccfr.runs.results.evaluator import given_to
 
 
 def chosen_checkpoint(run: Run, game: Game, name: str, reporter: Reporter) -> int:
     """Number of the checkpoint that a method found least exploitable; what it finds with another seed is told.
 
-    Raises `ValueError` where none was measured by it, and as `find_checkpoint`.
+    Raises `ValueError` where none was measured by it, and as `read_checkpoint`.
     """
     number, method, points = best_checkpoint(run, name), method_named(name), run.config.evaluation
     reporter.message(f"checkpoint {number} is the best by {name}")
     if "seed" in declared(method.options):
-        side = Profile(game, stored_average(game, run.config, find_checkpoint(run, number)))
+        side = Profile(game, read_checkpoint(run, number, partial(stored_average, game, run.config)))
         options: dict[str, Any] = {**given_to(method, points), "seed": points.seed + 1}
         reporter.phase(EVALUATING)
         record = measure(name, side, **options)

@@ -15,6 +15,7 @@ from mccfr.policy import Behaviour, Policy, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.runs.results.targets import Reference, open_source
+from storage.directory_lock import read_unchanged
 
 TYPED = ("oop", "ip", "pot", "stack")
 """What a typed spot says beside its board."""
@@ -47,10 +48,10 @@ def asked_spot(
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """`spot_behind` of a policy, a run or networks; `ValueError` for another game than no-limit hold'em."""
-    config = game_config(policy)
+    config, source = read_unchanged(policy, lambda: (game_config(policy), open_source(Reference(policy))))
     if not isinstance(config, HoldemGame | HoldemSubgame):
         raise ValueError(f"{policy} is of another game: give a policy of holdem or holdem-subgame")
-    return spot_behind(open_source(Reference(policy)), config, line, board)
+    return spot_behind(source, config, line, board)
 
 
 def spot_behind(

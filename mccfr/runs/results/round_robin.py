@@ -1,6 +1,7 @@
 """Everybody against everybody: which of several policies, runs or programs wins most, on the same deals."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.matches import play_opened
 from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, open_player
+from storage import durable
 from storage.manifest import content_hash
 
 _AIVAT = 2
@@ -53,16 +55,15 @@ def play_round_robin(
         programs = [each.contender.name for each in opened if each.contender.spec.game is None]
         if len(programs) > 1:
             raise ValueError(f"{' and '.join(programs)} are programs, which name no game to meet in: give one at most")
-        if keep is not None:
-            keep.mkdir(parents=True, exist_ok=True)
-        for a, b in combinations(opened, 2):
-            pair, seen = (a.contender.name, b.contender.name), list[npt.NDArray[np.float64]]()
-            file = None if keep is None else keep / f"{content_hash(list(pair))[:16]}.units"
-            phases.message(f"{pair[0]} against {pair[1]}")
-            effort = Effort(workers, keep=file, note=seen.append)
-            matches.append(play_opened((a, b), hands, seed, effort=effort, reporter=phases))
-            won[pair] = seen[0][:, _AIVAT]
-            won[pair[::-1]] = -won[pair]
+        with nullcontext() if keep is None else durable.making_dirs(keep):
+            for a, b in combinations(opened, 2):
+                pair, seen = (a.contender.name, b.contender.name), list[npt.NDArray[np.float64]]()
+                file = None if keep is None else keep / f"{content_hash(list(pair))[:16]}.units"
+                phases.message(f"{pair[0]} against {pair[1]}")
+                effort = Effort(workers, keep=file, note=seen.append)
+                matches.append(play_opened((a, b), hands, seed, effort=effort, reporter=phases))
+                won[pair] = seen[0][:, _AIVAT]
+                won[pair[::-1]] = -won[pair]
     game = next(each.contender.spec.game for each in opened if each.contender.spec.game is not None)
     players = [
         _standing(name, [won[name, other] for other in names if other != name], game.big_blind_chips) for name in names

@@ -11,10 +11,10 @@ from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import OWN_CODE, Run, is_run, open_run
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
-from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.solvers.deep.asked import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
-from storage.checkpoint import is_checkpoint
+from storage.checkpoint import Checkpoint, is_checkpoint
 
 UNIFORM = "uniform"
 """Whom a strategy meets unless somebody is named."""
@@ -100,15 +100,19 @@ def open_target(target: Reference, *, on_deals: bool = False, code: str = OWN_CO
 
 
 def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
-    checkpoint, game, built = find_checkpoint(run, target.number), run.build_game(), run.abstraction()
-    counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
-    counts |= {"checkpoint": checkpoint.number}
-    if on_deals and run.algorithm.averages.keeps_networks and is_unlisted(game):
-        strategy = checkpoint_networks(game, run.config, checkpoint, target.average).untabled()
-    elif target.average is not None:
-        strategy = named_average(game, run.config, checkpoint, target.average)
-    else:
-        strategy = stored_average(game, run.config, checkpoint)
+    game, built = run.build_game(), run.abstraction()
+    on_networks = on_deals and run.algorithm.averages.keeps_networks and is_unlisted(game)
+
+    def read(checkpoint: Checkpoint) -> tuple[Strategy, dict[str, Any]]:
+        counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
+        counts |= {"checkpoint": checkpoint.number}
+        if on_networks:
+            return checkpoint_networks(game, run.config, checkpoint, target.average).untabled(), counts
+        if target.average is not None:
+            return named_average(game, run.config, checkpoint, target.average), counts
+        return stored_average(game, run.config, checkpoint), counts
+
+    strategy, counts = read_checkpoint(run, target.number, read)
     return Target(game, strategy, counts, None if built is None else built.content_hashes())
 
 
@@ -124,7 +128,7 @@ def open_networks(target: Reference, code: str = OWN_CODE) -> Networks | None:
     run = open_run(target.path, target.abstraction, code) if is_run(target.path) else None
     if run is None or not run.algorithm.averages.keeps_networks:
         return None
-    return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, target.number))
+    return read_checkpoint(run, target.number, partial(checkpoint_networks, run.build_game(), run.config))
 
 
 def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) -> Behaviour:

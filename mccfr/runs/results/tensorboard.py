@@ -89,8 +89,8 @@ def _write(path: Path, content: bytes) -> None:
             file.write(content[len(before) :])
         return
     check_output(path, _is_events)
-    durable.make_dirs(path.parent)
-    durable.replace_file(path, content)
+    with durable.making_dirs(path.parent):
+        durable.replace_file(path, content)
 
 
 def _records(events: list[Scalar]) -> Iterator[bytes]:

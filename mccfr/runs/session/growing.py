@@ -12,12 +12,13 @@ from mccfr.config.solvers import CfrBrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.identity import game_document
-from mccfr.runs.directory.run import CHECKPOINTS, Run, is_run, open_run
+from mccfr.runs.directory.run import Run, is_run, open_run
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.solvers.public.cfr_br import trunk_game
 from mccfr.solvers.public.public_chance.responding import TRUNK
 from mccfr.solvers.warm_start import share_out
 from mccfr.tables.layout import TableSet, private_tables
-from storage.checkpoint import Checkpoint, newest_valid
+from storage.checkpoint import Checkpoint
 
 
 def grown_from(config: Config, base: Path) -> Path | None:
@@ -62,7 +63,7 @@ def _trunk(run: Run, game: Game) -> Game:
 
 
 def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoint]:
-    """The run in a directory and its newest sound checkpoint; `config` and `base` of the run that goes on from it."""
+    """The run in a directory and its newest checkpoint; `config` and `base` of the run that goes on from it."""
     said = f"solver.warm_start = {str(directory)!r}"
     if not is_run(directory):
         raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")
@@ -70,7 +71,4 @@ def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoin
     game = source.manifest["identity_document"]["game"]
     if not isinstance(source.config.solver, CfrBrConfig) or game != game_document(config, base):
         raise ValueError(f"{said} is a run of another [game], or not by 'cfr-br': name one of the same bets")
-    checkpoint, _ = newest_valid(source.path(CHECKPOINTS), source.identity)
-    if checkpoint is None:
-        raise ValueError(f"{said} has no sound checkpoint yet: let it train first")
-    return source, checkpoint
+    return source, find_checkpoint(source, None)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from acpc import plan
 from commands import call, refusal
+from failing import failing
 from places import RUNS
 from sessions import make, trained
 
@@ -117,6 +118,24 @@ def test_what_is_not_ours_is_refused_by_one_sentence_and_stays(capsys, run, tmp_
         ended = call(capsys, *writers(run, path)[name])
         assert ended.status == 2 and str(path) in ended.err.splitlines()[-1], (kind.__name__, ended)
         assert "another name" in ended.err and state(folder) == before, kind.__name__
+
+
+@pytest.mark.parametrize("name", sorted(writers(Path(), Path()).keys() - {"match --declare"}))
+def test_a_failing_command_leaves_no_files_of_its_own(capsys, run, tmp_path, name):
+    for at in (1, 2, 3, 5):
+        path = tmp_path / "new" / "mine" if name.startswith(("export", "report")) else tmp_path / "mine"
+        with failing(at):
+            ended = call(capsys, *writers(run, path)[name])
+        if ended.status == 0:  # nothing had failed
+            break
+        assert list(tmp_path.iterdir()) == [], (at, ended)
+
+
+def test_an_abstraction_that_cannot_be_built_leaves_no_folder(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("abstraction.build.available_memory_bytes", lambda: 0)
+    ended = call(capsys, "abstraction", "build", RUNS / "abstractions" / "standard.toml", "--out", tmp_path / "a" / "b")
+    assert ended.status and "memory" in ended.err, ended
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["dealer --phhs", "report"])

@@ -186,6 +186,13 @@ def found_by(side, **options):
     return trained_best_response(side, nodes=9_600, boards=4, seed=2, **options)
 
 
+def test_a_folder_that_nothing_was_kept_in_is_removed(tmp_path):
+    with ExitStack() as stack:
+        module._Saved(tmp_path / "kept", {}, stack)
+        assert (tmp_path / "kept.responder").is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_processes_and_stops_change_nothing(sampler, tmp_path):
     side, keep, number = side_of("blind"), tmp_path / "kept", itertools.count()

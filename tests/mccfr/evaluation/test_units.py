@@ -8,6 +8,7 @@ Shows:
   test_a_file_is_free_when_its_process_is_gone_though_workers_still_play)
 """
 
+import fcntl
 import os
 import resource
 import signal
@@ -197,6 +198,36 @@ def test_units_and_the_name_of_their_file_are_synced(tmp_path, monkeypatch):
     assert synced_units(tmp_path / "units") == ["fsync_file", "fsync_dir", "fsync_file"]
     monkeypatch.setattr(durable, "fsync_file", lambda *_: None)  # planted: --keep that is not synced
     assert synced_units(tmp_path / "others") == ["fsync_dir"]
+
+
+def test_a_file_that_nothing_has_come_into_is_removed(tmp_path):
+    made, given = tmp_path / "made", tmp_path / "given"
+    given.touch()
+
+    def fail():
+        raise ValueError("a row is damaged")
+
+    for path in (made, given):
+        refused("a row is damaged", play_units, Toy(ends_at=0, act=fail), 5, Effort(keep=path), what=WHAT)
+    assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("given", 0)]
+    play_units(Toy(), 5, Effort(keep=made), what=WHAT)
+    refused("a row is damaged", play_units, Toy(ends_at=6, act=fail), 9, Effort(keep=made), what=WHAT)
+    assert np.array_equal(play_units(Toy(), 9, Effort(keep=made), what=WHAT), EXPECTED[:9])
+
+
+def test_a_file_that_its_maker_removes_is_made_again(tmp_path, monkeypatch):
+    path, lock = tmp_path / "units", fcntl.flock
+
+    def removed_meanwhile(*arguments):
+        lock(*arguments)
+        monkeypatch.setattr(fcntl, "flock", lock)
+        path.unlink()
+
+    monkeypatch.setattr(fcntl, "flock", removed_meanwhile)
+    play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+    toy = Toy()
+    play_units(toy, 5, Effort(keep=path), what=WHAT)
+    assert not toy.played
 
 
 def test_units_of_something_else_are_refused(tmp_path):

@@ -148,14 +148,21 @@ def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, sa
     refused(rf"wrong\.log, line {line}: .*{re.escape(said)}", opened, path, error=TableError)
 
 
+def head_of(log):
+    """What stands in a log that has just been begun, which is closed."""
+    head = log.path.read_bytes()
+    log.close()
+    return head
+
+
 def test_a_head_that_was_cut_off_is_written_again_and_a_letter_is_not(tmp_path):
-    path, head = tmp_path / "log", tmp_path / "whole"
-    opened(head).close()
-    for length in (0, 14, 30, head.stat().st_size - 1):
-        path.write_bytes(head.read_bytes()[:length])
+    path, head = tmp_path / "log", head_of(opened(tmp_path / "whole"))
+    assert list(tmp_path.iterdir()) == [], "a log without a hand is removed"
+    for length in (0, 14, 30, len(head) - 1):
+        path.write_bytes(head[:length])
         opened(path).close()
-        assert path.read_bytes() == head.read_bytes()
-    path.write_bytes(head.read_bytes()[:5])
+        assert path.read_bytes() == head
+    path.write_bytes(head[:5])
     refused("not an earlier output", opened, path, error=FileExistsError)
 
 
@@ -193,9 +200,7 @@ def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_pat
 
 def read_again(line, tmp_path):
     path = tmp_path / "bot.log"
-    bot_log(path).close()
-    with path.open("a") as file:
-        file.write(line.text() + "\n")
+    path.write_bytes(head_of(bot_log(path)) + line.text().encode() + b"\n")
     raise TableError(refused("line 2: ", bot_log, path, error=TableError))
 
 

@@ -1,0 +1,199 @@
+"""Shared locks on directories: a reader locks the version that it reads, and writers do not remove a locked one.
+
+Versions are checkpoints, which retention removes, and exported directories, which a newer export replaces.  The lock is
+a `flock` on the directory itself, so that a reader needs no permission to write, and the kernel frees it when the
+reader dies.  Where the file system has no such locks, or keeps them to one machine (NFS), a reader whose version was
+removed reads the version that has taken its place.
+"""
+
+import errno
+import fcntl
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from storage import durable
+from storage.damage import UnreadableError, reading
+
+Found = TypeVar("Found")
+
+_UNSUPPORTED = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+_WAIT_SECONDS, _TRY_SECONDS = 2.0, 0.005  # a writer holds its lock for as long as removing a directory takes
+_READS = 100  # of versions that were replaced while they were read, where there are no locks
+
+_locks: "weakref.WeakSet[ReadLock]" = weakref.WeakSet()
+
+
+class ReadLock:
+    """A shared lock on the directory that has the name `path` now, until `release` or the end of the object.
+
+    A forked child has no part in it.
+
+    Attributes:
+        path:    as given
+        inside:  a path to this directory even after another one has got its name; until `release`
+        is_held: whether the directory is sure to stay; False where the file system has no locks
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises `FileNotFoundError` where there is no directory, `UnreadableError` where it cannot be opened."""
+        self.path, self.inside, self.is_held = Path(path), Path(path), False
+        self._descriptor: int | None = None
+        until = time.monotonic() + _WAIT_SECONDS
+        while not self._lock() and time.monotonic() < until:
+            self.release()
+            time.sleep(_TRY_SECONDS)
+        _locks.add(self)
+
+    def _lock(self) -> bool:
+        """Open and lock the directory; False where a writer is removing it, or has put another in its place."""
+        try:
+            with reading(self.path):
+                self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except UnreadableError as error:
+            if not isinstance(error.cause, PermissionError):
+                raise
+            return True  # the files may be readable all the same
+        self.inside = Path(f"/proc/self/fd/{self._descriptor}")
+        try:
+            locked = _flock(self._descriptor, fcntl.LOCK_SH)
+        except BlockingIOError:
+            return False
+        in_place = _leads_to(self.path, self._descriptor)
+        self.is_held = locked and in_place
+        return in_place
+
+    def is_in_place(self) -> bool:
+        """Whether `path` still leads to the locked directory."""
+        return self._descriptor is None or _leads_to(self.path, self._descriptor)
+
+    def release(self) -> None:
+        """Free the lock; nothing happens where it is not held."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    __del__ = release
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
+    """Return `read(inside)`, where `inside` leads to the version of a directory that has the name `path` now.
+
+    All files that `read` opens below `inside` are of this version, whatever takes its name meanwhile.  What `read`
+    raises names `path`.  Where there is no directory, `read` is called with `path` itself.
+    """
+    for _ in range(_READS):
+        try:
+            lock = ReadLock(path)
+        except (FileNotFoundError, NotADirectoryError):
+            break
+        with lock:
+            try:
+                return read(lock.inside)
+            except (OSError, ValueError) as error:
+                if lock.is_held or lock.is_in_place():
+                    _rename_in(error, str(lock.inside), str(path))
+                    raise
+    return read(path)
+
+
+def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
+    """Return `read()`, called again where another directory has got the name `path` meanwhile.
+
+    For what is read of a directory in several steps, each by its name.
+    """
+    for _ in range(_READS):
+        try:
+            lock = ReadLock(path)
+        except (FileNotFoundError, NotADirectoryError):
+            break
+        with lock:
+            found = read()
+            if lock.is_in_place():
+                return found
+    return read()
+
+
+def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
+    """Have an error name a path, where it names the inside of a lock."""
+
+    def renamed(text: object) -> object:
+        return text.replace(inside, path) if isinstance(text, str) else text
+
+    error.args = tuple(map(renamed, error.args))
+    if isinstance(error, OSError) and error.filename is not None:
+        error.filename = renamed(os.fspath(error.filename))
+
+
+@contextmanager
+def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
+    """Yield whether no reader holds a directory; none can lock it until the block ends then.
+
+    patience_seconds  how long to wait for the readers there are
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        yield True
+        return
+    try:
+        until = time.monotonic() + patience_seconds
+        while not (free := _is_free(descriptor)) and time.monotonic() < until:
+            time.sleep(_TRY_SECONDS)
+        yield free
+    finally:
+        os.close(descriptor)
+
+
+def drop_unread(paths: Iterable[Path]) -> None:
+    """Remove directories that lie in one, as `durable.drop_trees`, but those that a reader holds, which stay."""
+    with ExitStack() as locks:
+        durable.drop_trees([path for path in paths if locks.enter_context(unread(path))])
+
+
+def _is_free(descriptor: int) -> bool:
+    try:
+        _flock(descriptor, fcntl.LOCK_EX)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _flock(descriptor: int, kind: int) -> bool:
+    """Lock without waiting; False where the file system has no locks.  Raises `BlockingIOError` as `fcntl.flock`."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            return False
+        raise
+    return True
+
+
+def _leads_to(path: Path, descriptor: int) -> bool:
+    try:
+        with reading(path):
+            return os.path.samestat(os.fstat(descriptor), path.stat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def _release_all() -> None:
+    for lock in list(_locks):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_release_all)

@@ -1,0 +1,50 @@
+"""Opens checkpoints that another process may be about to remove: locked, so that they stay while they are read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from storage.blocks import open_whole
+from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints
+from storage.directory_lock import ReadLock
+
+
+def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
+    """Open the newest checkpoint in `root`, or one by its number; None where there is none.
+
+    It stays on the disk, with the blocks that it names, as long as the object or its `lock` is kept.  Raises as
+    `storage.checkpoint.open_checkpoint`.
+    """
+    while True:
+        numbers = list_checkpoints(root)
+        if not numbers or number not in (None, *numbers):
+            return None
+        path = checkpoint_path(root, numbers[-1] if number is None else number)
+        try:
+            lock = ReadLock(path)
+        except FileNotFoundError:  # a newer one has taken its place since they were listed
+            continue
+        try:
+            found = open_whole(path)
+        except (OSError, ValueError):
+            if lock.is_held or lock.is_in_place():
+                raise
+            continue
+        found.lock = lock
+        return found
+
+
+def lock_each(root: Path) -> Iterator[ReadLock]:
+    """Yield a lock on each checkpoint in `root` by ascending number, which is released when the next is asked for.
+
+    Checkpoints that are removed before are left out; where all of them were, they are listed again.
+    """
+    seen = False
+    while not seen and (numbers := list_checkpoints(root)):
+        for number in numbers:
+            try:
+                lock = ReadLock(checkpoint_path(root, number))
+            except FileNotFoundError:
+                continue
+            with lock:
+                yield lock
+                seen = seen or lock.is_held or lock.is_in_place()

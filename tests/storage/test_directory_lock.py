@@ -1,0 +1,201 @@
+"""Readers of a directory hold its version: writers leave it, or readers read the version in its place."""
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from storage import checkpoint_writer, directory_lock, durable
+from storage.checkpoint import list_checkpoints
+from storage.directory_lock import ReadLock, drop_unread, read_directory, read_unchanged, unread
+from storage.locked_checkpoints import lock_each, open_locked
+from storage.outputs import output
+from storage.schema import ArraySpec
+
+SPEC = ArraySpec("cells", (3,), "float32", ("x",))
+READER = """
+import os, sys, time
+from pathlib import Path
+from storage.locked_checkpoints import open_locked
+found = open_locked(Path(sys.argv[1]))
+child = os.fork()  # an orphan that outlives the reader
+if child:
+    print(child, flush=True)
+time.sleep(60)
+"""
+
+
+def commit(root, number, keep=1):
+    arrays = {"cells": np.full(3, number, np.float32)}
+    return checkpoint_writer.commit(root, number, [SPEC], arrays, {"number": number}, {}, format="zarr", keep=keep)
+
+
+def write(path, text):
+    """A directory of two files that say the same, in place of the one before."""
+    with output(path, lambda _: True) as temporary:
+        durable.make_dir(temporary)
+        for name in ("one", "other"):
+            durable.write_file(temporary / name, text.encode())
+
+
+@pytest.fixture
+def no_locks(monkeypatch):
+    """A file system without locks, as of other machines."""
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+def test_retention_leaves_a_checkpoint_that_is_read_and_removes_it_later(tmp_path):
+    commit(tmp_path, 1)
+    found, again = open_locked(tmp_path), open_locked(tmp_path, 1)
+    for number in (2, 3):
+        commit(tmp_path, number)
+    assert list_checkpoints(tmp_path) == [1, 3]
+    assert found.read("cells").tolist() == [1, 1, 1]
+    del found
+    commit(tmp_path, 4)
+    assert list_checkpoints(tmp_path) == [1, 4]
+    again.lock.release()
+    commit(tmp_path, 5)
+    assert list_checkpoints(tmp_path) == [5]
+    assert open_locked(tmp_path, 4) is None
+    assert open_locked(tmp_path / "none") is None
+
+
+def test_a_reader_that_dies_holds_nothing_and_neither_do_its_children(tmp_path):
+    commit(tmp_path, 1)
+    reader = subprocess.Popen([sys.executable, "-c", READER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    child = int(reader.stdout.readline())
+    try:
+        drop_unread([tmp_path / "000001"])
+        assert list_checkpoints(tmp_path) == [1]
+        reader.kill()
+        reader.wait()
+        with unread(tmp_path / "000001", 10) as free:
+            assert free
+        drop_unread([tmp_path / "000001"])
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        os.kill(child, signal.SIGKILL)
+        reader.stdout.close()
+
+
+def test_a_lock_knows_whether_the_directory_is_where_it_was(tmp_path, monkeypatch):
+    write(tmp_path / "all", "one")
+    with unread(tmp_path / "all"):
+        monkeypatch.setattr(directory_lock, "_WAIT_SECONDS", 0.05)
+        began = time.monotonic()
+        with ReadLock(tmp_path / "all") as lock:
+            assert not lock.is_held and lock.is_in_place()
+        assert time.monotonic() - began < 2
+    with ReadLock(tmp_path / "all") as lock:
+        assert lock.is_held
+        (tmp_path / "all").rename(tmp_path / "moved")
+        assert not lock.is_in_place()
+        assert (lock.inside / "one").read_text() == "one"
+    with pytest.raises(FileNotFoundError, match="all"):
+        ReadLock(tmp_path / "all")
+
+
+def test_all_files_are_of_the_version_that_was_opened(tmp_path):
+    path, versions = tmp_path / "all", iter("abcdefg")
+    write(path, "start")
+
+    def read(inside):
+        first = (inside / "one").read_text()
+        write(path, next(versions))
+        return first, (inside / "other").read_text()
+
+    assert read_directory(path, read) == ("start", "start")
+    left = [entry.name for entry in tmp_path.iterdir() if entry != path]
+    assert len(left) == 1 and left[0].endswith(".old"), "the version that was read"
+    assert read_directory(path, read) == ("a", "a")
+    assert len(list(tmp_path.iterdir())) == 2, "each output removes what is read no longer"
+    write(path, "last")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", [OSError, ValueError])
+def test_what_is_wrong_inside_is_told_by_the_name_of_the_directory(tmp_path, kind):
+    write(tmp_path / "all", "one")
+
+    def read(inside):
+        raise kind(f"{inside}/one is damaged")
+
+    refused(f"{tmp_path}/all/one is damaged", read_directory, tmp_path / "all", read, error=kind)
+    for where, name in (("all", "none"), ("nowhere", "one")):
+        with pytest.raises(FileNotFoundError) as caught:
+            read_directory(tmp_path / where, lambda inside, name=name: (inside / name).read_text())
+        assert caught.value.filename == f"{tmp_path}/{where}/{name}"
+
+
+def test_what_is_read_in_steps_is_read_again_where_it_has_been_replaced(tmp_path):
+    path, versions = tmp_path / "all", iter("ab")
+    write(path, "start")
+
+    def read():
+        first = (path / "one").read_text()
+        for text in versions:
+            write(path, text)
+            break
+        return first, (path / "other").read_text()
+
+    assert read_unchanged(path, read) == ("b", "b")
+    assert read_unchanged(tmp_path / "none", lambda: 3) == 3
+
+
+def test_without_locks_the_version_in_its_place_is_read(tmp_path, no_locks):
+    path, versions = tmp_path / "all", iter("ab")
+    write(path, "start")
+
+    def read(inside):
+        first = (inside / "one").read_text()
+        for text in versions:
+            write(path, text)
+            break
+        return first, (inside / "other").read_text()
+
+    assert read_directory(path, read) == ("b", "b")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_without_locks_the_newest_checkpoint_is_opened_again(tmp_path, no_locks, monkeypatch):
+    commit(tmp_path, 1)
+    opened = directory_lock.ReadLock._lock
+
+    def then_commit(lock):
+        found = opened(lock)
+        if list_checkpoints(tmp_path) == [1]:
+            commit(tmp_path, 2)
+        return found
+
+    monkeypatch.setattr(ReadLock, "_lock", then_commit)
+    found = open_locked(tmp_path)
+    assert found.number == 2 and not found.lock.is_held
+    assert list_checkpoints(tmp_path) == [2]
+
+
+def test_each_checkpoint_is_held_in_turn_and_at_least_one_is_seen(tmp_path, monkeypatch):
+    for number in (1, 2, 3):
+        commit(tmp_path, number, keep=3)
+    seen = []
+    for lock in lock_each(tmp_path):
+        seen.append(int(lock.path.name))
+        if seen == [1]:
+            commit(tmp_path, 4, keep=2)
+            assert list_checkpoints(tmp_path) == [1, 3, 4]
+    assert seen == [1, 3]
+    listed = list_checkpoints
+    monkeypatch.setattr("storage.locked_checkpoints.list_checkpoints", lambda root: calls.pop() or listed(root))
+    calls = [[], [2]]  # what was listed first is gone
+    assert [int(lock.path.name) for lock in lock_each(tmp_path)] == [1, 3, 4]
