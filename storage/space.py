@@ -5,6 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from storage.damage import reading
+
 _TMPFS_MAGIC = 0x01021994
 _RAMFS_MAGIC = 0x858458F6
 
@@ -85,6 +87,7 @@ def free_bytes(path: Path) -> int:
     return statistics.f_bavail * statistics.f_frsize
 
 
+@reading()
 def tree_bytes(path: Path) -> int:
     """Return the bytes of a file, or of all files below a directory; links are not followed.
 

@@ -24,7 +24,7 @@ import pytest
 ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
 TIMES = (1, 3, -1)
 """How often a call fails; -1: for ever."""
-SECONDS = 60.0
+SECONDS = 600.0
 """Of a trial; what takes longer is killed."""
 
 
@@ -83,7 +83,8 @@ def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) 
     """Try each case with failing calls: all of them, or about `most` trials a case, evenly spread."""
     with tempfile.TemporaryDirectory() as folder:
         task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
-        environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": str(Path(__file__).parents[1])}
+        places = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {**os.environ, "LD_PRELOAD": str(library), "PYTHONPATH": os.pathsep.join(places)}
         ended = subprocess.run(
             [sys.executable, __file__], input=task, env=environment, capture_output=True, text=True, check=False
         )

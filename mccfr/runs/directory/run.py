@@ -424,11 +424,13 @@ def lock(run: Run) -> Iterator[Run]:
         yield replace(run, directory=directory, lock=held)
 
 
+@reading()
 def is_locked(run: Run) -> bool:
     """Whether some process works on the run; needs no more than to read."""
     return is_held(run.path(LOCK))
 
 
+@reading()
 def worker_of(run: Run) -> Holder | None:
     """The process that works on the run; None where there is none."""
     return holder_of(run.path(LOCK)) if is_locked(run) else None
