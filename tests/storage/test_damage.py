@@ -94,6 +94,7 @@ def test_a_directory_in_the_place_of_a_file_is_damage(tmp_path):
 @pytest.fixture
 def store(tmp_path):
     rows = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
+    (tmp_path / "run").mkdir()
     made = BlockStore(tmp_path / "run", Partition((rows,), {rows.name: [0, 2, 4]}), {}, format="zarr")
     made.go_on(None)
     yield made
@@ -147,6 +148,7 @@ def test_what_is_put_aside_keeps_its_blocks(store):
 
 
 def test_a_copy_that_cannot_be_read_is_not_written_anew(tmp_path, unreadable):
+    (tmp_path / "run").mkdir()
     for number in (1, 2):
         commit(tmp_path / "run/checkpoints", number)
         copies.copy_checkpoint(tmp_path / "run", tmp_path / "copy", number, set())
