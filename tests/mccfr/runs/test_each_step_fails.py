@@ -458,6 +458,8 @@ def test_settle_left_out_is_caught(tmp_path, monkeypatch):
     """... and versions that no checkpoint names any more stay for ever."""
     monkeypatch.setattr(blocks, "ThreadPoolExecutor", AtOnce)
     writer = Blocks()
+    for name in ("right", "wrong"):
+        (tmp_path / name).mkdir()
     writer.write(tmp_path / "right")
     monkeypatch.setattr(BlockStore, "settle", lambda _: None)
     writer.write(tmp_path / "wrong")
