@@ -5,8 +5,6 @@ import threading
 from contextlib import contextmanager
 from http.client import HTTPConnection
 
-from waitress.wasyncore import close_all
-
 from mccfr.view import Shelf
 from mccfr.view.server import ViewServer
 
@@ -23,7 +21,8 @@ def served_shelf(shelf):
         try:
             yield served
         finally:
-            served.trigger.pull_trigger(lambda: close_all(served._map))  # in its thread, which ends then
+            served.accepting = False
+            served.pull_trigger()
             thread.join()
             shelf.desk.close()
 

@@ -27,8 +27,10 @@ from mccfr.view.application import ADDRESS, MOST_BODY, Application, head, refusa
 from mccfr.view.shelf import Shelf
 
 PORT = 8765
-CONNECTIONS = 128
-"""Open at once.  Few, because each wakes the reading thread; a browser opens six."""
+CONNECTIONS = 256
+"""Open at once.  Few, because waitress asks the system about all of them each time; a browser opens six."""
+_ROOM = CONNECTIONS // 8
+"""Connections that are accepted at once, and closed where all are taken: few, so that a new one is read before."""
 SECONDS = 20.0
 """For a whole request to arrive, and without progress of a client that reads its answer."""
 THREADS = 48
@@ -118,24 +120,24 @@ class ViewServer(TcpWSGIServer):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.task_dispatcher.set_thread_count(0)
+        for channel in list(self.active_channels.values()):
+            channel.handle_close()  # a thread that still works for it leaves the server alone afterwards
+        self.task_dispatcher.shutdown(timeout=0.5)
         wasyncore.close_all(self._map)
 
     def serve_forever(self) -> None:
-        """Answer requests until all is closed."""
-        while self._map:
+        """Answer requests for as long as `accepting`."""
+        while self.accepting:
             self._make_room()
             wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)
 
     def handle_accept(self) -> None:
-        """Accept all new connections that there is room for, where waitress accepts one and polls all again."""
-        before = -1
-        while before < len(self.active_channels) < CONNECTIONS:
-            before = len(self.active_channels)
+        """Accept several new connections, where waitress accepts one and asks about all again."""
+        for _ in range(min(_ROOM, CONNECTIONS - len(self.active_channels))):
             super().handle_accept()
 
     def _make_room(self) -> None:
-        """Close connections whose time is over; where all are taken, close the eighth that has waited longest.
+        """Close connections whose time is over; where all are taken, also those that have waited longest.
 
         They wait for the rest of a request, or for the client to read the answer.  They are closed at once, because
         waitress never closes one whose client does not read, and between two polls, because a new connection may get
@@ -144,7 +146,7 @@ class ViewServer(TcpWSGIServer):
         waiting = [channel for channel in self.active_channels.values() if not channel.requests]
         waiting.sort(key=lambda channel: channel.creation_time)
         over = time.time() - SECONDS
-        surplus = CONNECTIONS // 8 if len(self.active_channels) >= CONNECTIONS else 0
+        surplus = _ROOM if len(self.active_channels) >= CONNECTIONS else 0
         for place, channel in enumerate(waiting):
             since = channel.last_activity if channel.close_when_flushed else channel.creation_time
             if place < surplus or since < over:

@@ -159,14 +159,15 @@ HALF = {
 
 
 @pytest.mark.parametrize("half", HALF)
-def test_slow_connections_keep_nobody_off_the_page(served, half):
-    """A request among 150 and more that are half-sent is answered within a second, the best of three times.
+def test_slow_connections_keep_nobody_off_the_page(served, half, monkeypatch):
+    """A request among more half-sent ones than connections are taken is answered within a second, the best of three.
 
-    Others may be at work on this machine; where connections are counted and no more are taken, all three fail.
+    Other programs may be at work on this machine.  None of the connections is closed for its time.
     """
+    monkeypatch.setattr("mccfr.view.server.SECONDS", 600.0)
     seconds = []
     with ExitStack() as slow:
-        for count in (CONNECTIONS - 1, 23, 150):
+        for count in (CONNECTIONS, 150, 150):
             for _ in range(count):
                 slow.enter_context(connected(served, HALF[half](served)))
             began = time.monotonic()
