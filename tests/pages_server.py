@@ -6,23 +6,23 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 
 from mccfr.view import Shelf
-from mccfr.view.connections import LIMITS
 from mccfr.view.server import ViewServer
 
 
-def serving(*spots, limits=LIMITS, review=None):
-    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots], review), limits)
+def serving(*spots, review=None):
+    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots], review))
 
 
 @contextmanager
-def served_shelf(shelf, limits=LIMITS):
-    with ViewServer(shelf, 0, limits) as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
+def served_shelf(shelf):
+    with ViewServer(shelf, 0) as served:
+        thread = threading.Thread(target=served.serve_forever)
         thread.start()
         try:
             yield served
         finally:
-            served.shutdown()
+            served.accepting = False
+            served.pull_trigger()
             thread.join()
             shelf.desk.close()
 

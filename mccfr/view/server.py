@@ -1,246 +1,156 @@
-"""Hands the page and its answers out over HTTP, to this machine alone.
+"""Serves the page over HTTP, to this machine alone, by waitress.
 
-Python's own server does: two dozen answers in JSON and ten files, asked for by one browser.  A library such as bottle
-would route them with as many lines, and serve them by the same `http.server` underneath unless another one comes with
-it; what matters here - whom it answers, with which headers - would be ours to write all the same.
-
-It listens at 127.0.0.1 and answers only requests that name it so: a page of somebody else's whose name has been made to
-lead here (DNS rebinding) is refused by its `Host`.  What such a page asks for under this server's own name is refused
-by what browsers say of it (`Sec-Fetch-Site`, `Origin`), before anything is done.  What changes something is sent by
-POST as JSON, which a form there cannot do, and a script only after a question that is refused (there is no OPTIONS).
-The headers forbid the page to load anything from elsewhere.  `connections` bounds all that comes.
+waitress reads all requests in one thread and calls the application in others.  A slow client costs its own connection
+only: a connection carries one request, for a limited time, and the oldest waiting connection makes room for a new one.
 """
 
 import errno
-import json
+import logging
 import signal
+import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs
 
-from mccfr.view.connections import LIMITS, BoundedHandler, BoundedServer, Limits, RefusedError
-from mccfr.view.desk import FIELDS
-from mccfr.view.drills import drills
-from mccfr.view.shelf import Shelf, Shown
-from mccfr.view.solving import BusyError
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import TcpWSGIServer
+from waitress.task import ErrorTask
+from waitress.utilities import BadRequest
 
-ADDRESS = "127.0.0.1"
+from mccfr import __version__
+from mccfr.view.application import ADDRESS, MOST_BODY, Application, head, refusal
+from mccfr.view.shelf import Shelf
+
 PORT = 8765
-MOST_TEXT = 2_000
-"""Characters of a line or board."""
-MOST_RANGE = 20_000
-"""Characters of a range or of locks."""
-MOST_BODY = 65_536
-"""Bytes of what a page sends."""
-_MOST_SENTENCE = 500  # characters: what is wrong may be told with all that was sent
-_HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
-_FILES = {
-    "index.html": ("mccfr.view", _HTML),
-    "strategy.css": ("mccfr.report", _CSS),
-    "view.css": ("mccfr.view", _CSS),
-    "strategy.js": ("mccfr.report", _SCRIPT),
-    "view.js": ("mccfr.view", _SCRIPT),
-    "train.js": ("mccfr.view", _SCRIPT),
-    "play.js": ("mccfr.view", _SCRIPT),
-    "typed.js": ("mccfr.view", _SCRIPT),
-    "review.js": ("mccfr.view", _SCRIPT),
-    "runouts.js": ("mccfr.view", _SCRIPT),
+CONNECTIONS = 256
+"""Open at once.  Few, because waitress asks the system about all of them each time; a browser opens six."""
+_ROOM = CONNECTIONS // 8
+"""Connections that are accepted at once, and closed where all are taken: few, so that a new one is read before."""
+SECONDS = 20.0
+"""For a whole request to arrive, and without progress of a client that reads its answer."""
+THREADS = 48
+"""Requests that are answered at once: the five paths of a table may wait for a strategy that thinks, which leaves 8."""
+MOST_HEADERS = 65_536
+"""Bytes of a request's first line and headers."""
+_UNREADABLE = {
+    HTTPStatus.BAD_REQUEST: "this is no request of HTTP 1.1",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"the body is too long: send at most {MOST_BODY:,} bytes",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: f"the headers are {MOST_HEADERS:,} bytes or more: send less",
+    HTTPStatus.NOT_IMPLEMENTED: "the Transfer-Encoding is not known: send the body with its Content-Length",
 }
-"""Of each file, the package whose `static` holds it, and its type."""
-_Known = Mapping[str, type]
-_Asked = tuple[Callable[..., dict[str, Any]], _Known]
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
+"""What is said of a request that waitress refuses, by its status."""
 
 
-class ViewServer(BoundedServer):
-    """A server of strategies; what `shelf` holds answers."""
+class _Parser(HTTPRequestParser):
+    """Reads the one request of a connection."""
 
-    def __init__(self, shelf: Shelf, port: int = PORT, limits: Limits = LIMITS) -> None:
-        """Listen at 127.0.0.1; port 0 takes a free one.  Raises `ValueError` where the port cannot be had."""
-        self.shelf = shelf
+    path = ""  # waitress logs it, also of a request that it could not read
+
+    def received(self, data: bytes) -> int:
+        """Take bytes that have arrived; returns how many are this request's."""
         try:
-            super().__init__((ADDRESS, port), _Handler, limits)
+            count: int = super().received(data)
+        except ValueError:  # from a Content-Length of 5,000 digits, or an address such as http://[
+            self.error, self.completed, count = BadRequest(""), True, len(data)
+        self.expect_continue = False  # after "100 Continue" waitress waits for the body even of a refused request
+        self.headers["CONNECTION"] = "close"  # after the answer, whatever the client has asked for
+        return count
+
+
+class _Unreadable(ErrorTask):
+    """Refuses a request that waitress could not read, in the form of the application's refusals."""
+
+    def execute(self) -> None:
+        """Send the refusal."""
+        status = HTTPStatus(self.request.error.code)
+        response = refusal(status, _UNREADABLE.get(status, status.phrase))
+        self.status, self.response_headers = head(response)
+        self.set_close_on_finish()
+        self.write(response[2])
+
+
+class _Channel(HTTPChannel):
+    """A connection."""
+
+    parser_class = _Parser
+    error_task_class = _Unreadable
+    handle_expt = HTTPChannel.handle_close  # urgent data, which waitress never reads: it would wake the server for ever
+
+
+class ViewServer(TcpWSGIServer):
+    """Serves strategies by HTTP; a context manager, which closes all connections at its end.
+
+    server_port  the port that it listens at
+    url          the page's address
+    """
+
+    channel_class = _Channel
+
+    def __init__(self, shelf: Shelf, port: int = PORT) -> None:
+        """Listen at 127.0.0.1; port 0 takes a free one.  Raises `ValueError` where the port cannot be had."""
+        try:
+            listening = socket.create_server((ADDRESS, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 hint = "give another --port, or 0 for a free one"
                 raise ValueError(f"port {port} of {ADDRESS} is in use: {hint}") from None
             raise ValueError(f"cannot listen at {ADDRESS}:{port}: {error.strerror or error}") from None
-        self.names = f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}"
-        self.url = f"http://{self.names[0]}/"
+        logging.getLogger("waitress").setLevel(logging.ERROR)  # crowds and slow clients are nothing to tell
+        self.server_port: int = listening.getsockname()[1]
+        self.url = f"http://{ADDRESS}:{self.server_port}/"
+        super().__init__(
+            Application(shelf, self.server_port),
+            _sock=listening,
+            bind_socket=False,
+            threads=THREADS,
+            connection_limit=CONNECTIONS + 2,  # waitress counts the listening socket and its own pipe
+            max_request_header_size=MOST_HEADERS,
+            max_request_body_size=MOST_BODY + 1,
+            clear_untrusted_proxy_headers=False,  # nothing reads them
+            log_socket_errors=False,
+            ident=f"mccfr/{__version__}",
+        )
 
+    def __enter__(self) -> "ViewServer":
+        return self
 
-class _Handler(BoundedHandler):
-    """Answers one connection."""
+    def __exit__(self, *_: object) -> None:
+        for channel in list(self.active_channels.values()):
+            channel.handle_close()  # a thread that still works for it leaves the server alone afterwards
+        self.task_dispatcher.shutdown(timeout=0.5)
+        wasyncore.close_all(self._map)
 
-    server: ViewServer
+    def serve_forever(self) -> None:
+        """Answer requests for as long as `accepting`."""
+        while self.accepting:
+            self._make_room()
+            wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)
 
-    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
-        """Answer a request."""
-        path, query = self._asked()
-        self.no_body()
-        name = path.removeprefix("/") or "index.html"
-        if name in _FILES:
-            package, kind = _FILES[name]
-            body = files(package).joinpath("static", name).read_bytes()
-            self.send(HTTPStatus.OK, {"Content-Type": kind, **_HEADERS}, body)
-            return
-        self._ask(_GET.get(path), lambda known: _arguments(query, known))
+    def handle_accept(self) -> None:
+        """Accept several new connections, where waitress accepts one and asks about all again."""
+        for _ in range(min(_ROOM, CONNECTIONS - len(self.active_channels))):
+            super().handle_accept()
 
-    def do_POST(self) -> None:  # noqa: N802  (the base class's name)
-        """Do what a request asks for, of what a page may change: a hand that is played, a spot that is solved."""
-        path, _ = self._asked()
-        if self.headers.get("Content-Type") != "application/json":
-            message = f"send application/json of at most {MOST_BODY:,} bytes, from this server's own page"
-            raise RefusedError(HTTPStatus.BAD_REQUEST, message)
-        body = self.body(MOST_BODY)
-        self._ask(_POST.get(path), lambda known: _fields(body, known))
+    def _make_room(self) -> None:
+        """Close connections whose time is over; where all are taken, also those that have waited longest.
 
-    def _asked(self) -> tuple[str, str]:
-        """(path, query) of a request that names this server and comes from its own page; else `RefusedError`.
-
-        A page of somebody else's may lead to this one (a link), and to nothing that is worked out.
+        They wait for the rest of a request, or for the client to read the answer.  They are closed at once, because
+        waitress never closes one whose client does not read, and between two polls, because a new connection may get
+        the same descriptor.
         """
-        names = self.server.names
-        if self.headers.get_all("Host", []) not in [[name] for name in names]:
-            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"this server answers to {' and '.join(names)} only")
-        path, _, query = self.path.partition("?")
-        if not path.startswith("/"):
-            raise RefusedError(HTTPStatus.BAD_REQUEST, f"ask for a path such as /api/game, not {path[:80]!a}")
-        works = self.command != "GET" or path.removeprefix("/") not in ("", *_FILES)
-        near = {"none", "same-origin"}.issuperset(self.headers.get_all("Sec-Fetch-Site", []))
-        own = {f"http://{name}" for name in names}.issuperset(self.headers.get_all("Origin", []))
-        if works and not (near and own):
-            sentence = "this server answers its own page only: open it by its address"
-            raise RefusedError(HTTPStatus.FORBIDDEN, sentence)
-        return path, query
-
-    def _ask(self, asked: "_Asked | None", read: Callable[[_Known], dict[str, Any]]) -> None:
-        """Answer what is asked with what `read` makes of the request."""
-        if asked is None:
-            self.say(HTTPStatus.NOT_FOUND, f"there is no {self.path.partition('?')[0][:80]!a} here")
-            return
-        does, known = asked
-        try:
-            given = read({"of": int, **known})
-            shelf, of = self.server.shelf, given.pop("of", 0)
-            if self.path.partition("?")[0].startswith(("/api/spots", "/api/review")):
-                found = does(shelf, of, **given)
-            else:
-                found = does(shelf.shown(of), **given) | (shelf.about(of) if does is _game else {})
-        except BusyError as error:
-            self.say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        except ValueError as error:
-            self.say(HTTPStatus.BAD_REQUEST, str(error))
-        except OSError as error:  # a damaged file
-            self.say(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
-        else:
-            self._send(HTTPStatus.OK, found)
-
-    def say(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
-        """Answer with a sentence, short and in one line."""
-        self._send(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]}, **headers)
-
-    def _send(self, status: HTTPStatus, value: dict[str, Any], **headers: str) -> None:
-        body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-        self.send(status, {"Content-Type": "application/json", **_HEADERS, **headers}, body)
-
-
-def _arguments(query: str, known: _Known) -> dict[str, Any]:
-    """Parameters of a request; `ValueError` for others than the known ones, twice the same, and long ones."""
-    try:
-        found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
-    except ValueError:
-        raise ValueError("the query is not understood: write line=r300c/&board=Kc7d2s") from None
-    for name, values in found.items():
-        if name not in known or len(values) > 1:
-            raise ValueError(f"{name[:40]!r} is no parameter here, or is given twice; known are {', '.join(known)}")
-        if known[name] is int and not (values[0].isdecimal() and len(values[0]) < 10):
-            raise ValueError(f"{name} = {values[0][:40]!r} is not a whole number")
-    return _checked({name: known[name](values[0]) for name, values in found.items()})
-
-
-def _fields(body: bytes, known: _Known) -> dict[str, Any]:
-    """The same of a request's JSON object."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ValueError("the request is not JSON") from None
-    if not isinstance(found, dict):
-        raise ValueError("the request is no JSON object")
-    for name, value in found.items():
-        if name not in known:
-            raise ValueError(f"{name[:40]!r} is no parameter here; known are {', '.join(known)}")
-        if type(value) is not known[name]:
-            wanted = "a whole number" if known[name] is int else "text"
-            raise ValueError(f"{name} = {str(value)[:40]!r} is not {wanted}")
-    return _checked(found)
-
-
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters none of which is too long."""
-    for name, value in given.items():
-        most = MOST_RANGE if name in _LONG else MOST_TEXT
-        if isinstance(value, str) and len(value) > most:
-            raise ValueError(f"{name} has {len(value):,} characters; at most {most:,} are read")
-    return given
-
-
-def _game(shown: Shown) -> dict[str, Any]:
-    return shown.spots.game()
-
-
-_LONG = ("oop", "ip", "range", "locks")
-_AT: _Known = {"line": str, "board": str}
-_GET: Mapping[str, _Asked] = {
-    "/api/game": (_game, {}),
-    "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
-    "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
-    "/api/values": (lambda shown, **at: shown.values.values(**{"line": "", **at}), {**_AT, "boards": int}),
-    "/api/cost": (
-        lambda shown, **at: shown.values.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
-        {**_AT, "hand": str, "action": str, "boards": int},
-    ),
-    "/api/solve": (lambda shown: shown.solving.state(), {}),
-    "/api/play": (lambda shown: shown.playing.state(), {}),
-    "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
-    "/api/review": (lambda shelf, _, **which: shelf.reviewed(**which), {"street": str, "player": str}),
-    "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
-}
-_POST: Mapping[str, _Asked] = {
-    "/api/solve": (
-        lambda shown, **job: shown.solving.start(**{"line": "", "board": "", **job}),
-        {**_AT, "method": str, "iterations": int},
-    ),
-    "/api/solve/stop": (lambda shown: shown.solving.stop(), {}),
-    "/api/spots/range": (
-        lambda shelf, _, **given: shelf.desk.range(**given),
-        dict.fromkeys(("range", "board", "classes", "weight"), str),
-    ),
-    "/api/spots/solve": (
-        lambda shelf, of, **given: shelf.solve_typed(of, **given),
-        dict.fromkeys((*FIELDS, "line"), str),
-    ),
-    "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
-    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int, "line": str}),
-    "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
-    "/api/play/again": (lambda shown, hand=-1: shown.playing.again(hand), {"hand": int}),
-    "/api/play/act": (
-        lambda shown, hand=-1, line="", action="": shown.playing.act(hand, line, action),
-        {"hand": int, "line": str, "action": str},
-    ),
-}
-"""What is asked of a strategy, and with which parameters beside `of`, its number."""
+        waiting = [channel for channel in self.active_channels.values() if not channel.requests]
+        waiting.sort(key=lambda channel: channel.creation_time)
+        over = time.time() - SECONDS
+        surplus = _ROOM if len(self.active_channels) >= CONNECTIONS else 0
+        for place, channel in enumerate(waiting):
+            since = channel.last_activity if channel.close_when_flushed else channel.creation_time
+            if place < surplus or since < over:
+                channel.handle_close()
 
 
 def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> None:

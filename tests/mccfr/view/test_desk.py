@@ -88,7 +88,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         page["document.getElementById('spot-stop').click()"]
         page.wait(f"{state}.includes('Stopped after')")
         look(page, 1000)
-        answer = served.shelf.desk.state()["answer"]
+        answer = served.application.shelf.desk.state()["answer"]
         assert f"EV {answer['ev_chips'][0]:.2f}" in page["document.getElementById('ranges').textContent"]
         page["document.getElementById('lock').click()"]
         page.wait("document.getElementById('lock-who').textContent === 'Out of position:'")
@@ -154,7 +154,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         page.wait("document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
         page["document.getElementById('as-spot').click()"]
         page.wait("document.getElementById('spot-told-ip').textContent.endsWith('combos')")
-        strategy = served.shelf.shown(0)
+        strategy = served.application.shelf.shown(0)
         filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
         for name, text in {**filled, "board": "QsJh2h7c3d"}.items():
             assert page[f"document.getElementById('spot-{name}').value"] == text
@@ -162,7 +162,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         page["document.getElementById('spot-solve').click()"]
         page.wait("document.getElementById('spot-state').textContent.includes('Solved in')")
         worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
-        assert served.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
+        assert served.application.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
         look(page, 1000)
         page["document.querySelector('[data-action=c]').click()"]
         page.wait("(document.body.dataset.complete || '').startsWith('#line=c&')")

@@ -1,0 +1,267 @@
+"""Answers the page's requests: its files, and what is asked of strategies, as JSON.  A WSGI application (PEP 3333).
+
+It answers only requests whose `Host` names this machine.  That refuses a foreign page whose domain name was made to
+resolve to this address (DNS rebinding).  Requests that another page sends to this address are refused by what browsers
+say of them (`Sec-Fetch-Site`, `Origin`), before anything is done.  Requests that change something are POST with JSON: a
+form cannot send that, and a script only after a preflight request (OPTIONS), which is refused.  The headers forbid the
+page to load anything from elsewhere.
+"""
+
+import json
+import logging
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs
+
+from mccfr.view.desk import FIELDS
+from mccfr.view.drills import drills
+from mccfr.view.shelf import Shelf, Shown
+from mccfr.view.solving import BusyError
+
+ADDRESS = "127.0.0.1"
+MOST_ALIKE = 8
+"""Requests for one path that are answered at once: more than one browser sends."""
+MOST_BODY = 65_536
+"""Bytes of a request's body."""
+MOST_TEXT = 2_000
+"""Characters of a line or board."""
+MOST_RANGE = 20_000
+"""Characters of a range or of locks."""
+_MOST_SENTENCE = 500  # characters: a refusal may repeat what was sent
+_HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
+_FILES = {
+    "index.html": ("mccfr.view", _HTML),
+    "strategy.css": ("mccfr.report", _CSS),
+    "view.css": ("mccfr.view", _CSS),
+    "strategy.js": ("mccfr.report", _SCRIPT),
+    "view.js": ("mccfr.view", _SCRIPT),
+    "train.js": ("mccfr.view", _SCRIPT),
+    "play.js": ("mccfr.view", _SCRIPT),
+    "typed.js": ("mccfr.view", _SCRIPT),
+    "review.js": ("mccfr.view", _SCRIPT),
+    "runouts.js": ("mccfr.view", _SCRIPT),
+}
+"""Of each file, the package whose `static` holds it, and its type."""
+_Known = Mapping[str, type]
+_Asked = tuple[Callable[..., dict[str, Any]], _Known]
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+Response = tuple[HTTPStatus, str, bytes]
+"""Status, type and body."""
+
+
+class RefusedError(Exception):
+    """A request is not answered: a status, and a sentence that says why."""
+
+    def __init__(self, status: HTTPStatus, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+class Application:
+    """Answers the page's requests by WSGI (PEP 3333); several threads may call it."""
+
+    def __init__(self, shelf: Shelf, port: int) -> None:
+        """Answer with the strategies of `shelf`, under the addresses of `port`."""
+        self.shelf = shelf
+        self.names = f"{ADDRESS}:{port}", f"localhost:{port}"
+        self._places = {path: threading.Semaphore(MOST_ALIKE) for path in (*_GET, *_POST)}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
+        """Answer a request; an unexpected error is answered with status 500 and logged in a line."""
+        try:
+            response = self._respond(environ)
+        except Exception as error:  # whatever it is, the server goes on
+            _log(f"{environ['REQUEST_METHOD']} {environ['REQUEST_URI'][:80]!a}", error)
+            sentence = (
+                f"this should not have happened ({type(error).__name__}): the terminal says more; please report it"
+            )
+            response = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
+        start_response(*head(response))
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [response[2]]
+
+    def _respond(self, environ: dict[str, Any]) -> Response:
+        """Return the page's file or the answer that a request asks for, or why it is refused."""
+        try:
+            self._check_sender(environ)
+            name = environ["PATH_INFO"].removeprefix("/") or "index.html"
+            if environ["REQUEST_METHOD"] == "GET" and name in _FILES:
+                package, kind = _FILES[name]
+                return HTTPStatus.OK, kind, files(package).joinpath("static", name).read_bytes()
+            found = self._answer(environ)
+        except RefusedError as error:
+            return refusal(error.status, str(error))
+        except BusyError as error:
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+        except ValueError as error:
+            return refusal(HTTPStatus.BAD_REQUEST, str(error))
+        except OSError as error:  # a damaged file
+            return refusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        return _json(HTTPStatus.OK, found)
+
+    def _check_sender(self, environ: dict[str, Any]) -> None:
+        """Raise `RefusedError` for a request that names another server, or comes from another server's page.
+
+        Such a page may link to the page's files, and to nothing else.
+        """
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if method not in ("GET", "POST"):
+            raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are known")
+        if environ.get("HTTP_HOST") not in self.names:
+            sentence = f"this server answers to {' and '.join(self.names)} only"
+            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, sentence)
+        if not environ["REQUEST_URI"].startswith("/"):
+            sentence = f"ask for a path such as /api/game, not {environ['REQUEST_URI'][:80]!a}"
+            raise RefusedError(HTTPStatus.BAD_REQUEST, sentence)
+        works = method != "GET" or path.removeprefix("/") not in ("", *_FILES)
+        near = environ.get("HTTP_SEC_FETCH_SITE", "none") in ("none", "same-origin")
+        own = environ.get("HTTP_ORIGIN") in (None, *(f"http://{name}" for name in self.names))
+        if works and not (near and own):
+            raise RefusedError(HTTPStatus.FORBIDDEN, "this server answers its own page only: open it by its address")
+
+    def _answer(self, environ: dict[str, Any]) -> dict[str, Any]:
+        """Return what a path answers to its parameters.
+
+        Raises `RefusedError` for an unknown path and for a body that is not JSON by its type, `ValueError` for other
+        parameters, `BusyError` while too many ask for the same, and whatever the path's function raises.
+        """
+        path, posted = environ["PATH_INFO"], environ["REQUEST_METHOD"] == "POST"
+        if posted and environ.get("CONTENT_TYPE") != "application/json":
+            sentence = f"send application/json of at most {MOST_BODY:,} bytes, from this server's own page"
+            raise RefusedError(HTTPStatus.BAD_REQUEST, sentence)
+        if path not in (routes := _POST if posted else _GET):
+            raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no {path[:80]!a} here")
+        does, known = routes[path]
+        known = {"of": int, **known}
+        given = _fields(environ["wsgi.input"].read(), known) if posted else _arguments(environ["QUERY_STRING"], known)
+        of = given.pop("of", 0)
+        if not self._places[path].acquire(blocking=False):
+            raise BusyError(f"{MOST_ALIKE} requests for {path} are being answered: try again when one is done")
+        try:
+            if path.startswith(("/api/spots", "/api/review")):
+                return does(self.shelf, of, **given)
+            return does(self.shelf.shown(of), **given) | (self.shelf.about(of) if does is _game else {})
+        finally:
+            self._places[path].release()
+
+
+def _json(status: HTTPStatus, value: dict[str, Any]) -> Response:
+    return status, "application/json", json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+def refusal(status: HTTPStatus, sentence: str) -> Response:
+    """Say why a request is refused: a short sentence in one line."""
+    return _json(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]})
+
+
+def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
+    """Return the status line and the headers of a response."""
+    status, kind, body = response
+    headers = {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS}
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = "GET, POST"
+    return f"{status.value} {status.phrase}", list(headers.items())
+
+
+def _log(what: str, error: Exception) -> None:
+    """Log an unexpected error in one line, with the place that it comes from."""
+    step = traceback.extract_tb(error.__traceback__)[-1]
+    place, text = f"{step.filename.rpartition('/')[2]}:{step.lineno}", ascii(str(error)[:200])[1:-1]
+    logging.getLogger("mccfr.view").error("mccfr: %s failed at %s: %s: %s", what, place, type(error).__name__, text)
+
+
+def _arguments(query: str, known: _Known) -> dict[str, Any]:
+    """Parameters of a request; `ValueError` for others than the known ones, twice the same, and long ones."""
+    try:
+        found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
+    except ValueError:
+        raise ValueError("the query is not understood: write line=r300c/&board=Kc7d2s") from None
+    for name, values in found.items():
+        if name not in known or len(values) > 1:
+            raise ValueError(f"{name[:40]!r} is no parameter here, or is given twice; known are {', '.join(known)}")
+        if known[name] is int and not (values[0].isdecimal() and len(values[0]) < 10):
+            raise ValueError(f"{name} = {values[0][:40]!r} is not a whole number")
+    return _checked({name: known[name](values[0]) for name, values in found.items()})
+
+
+def _fields(body: bytes, known: _Known) -> dict[str, Any]:
+    """The same of a request's JSON object."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("the request is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("the request is no JSON object")
+    for name, value in found.items():
+        if name not in known:
+            raise ValueError(f"{name[:40]!r} is no parameter here; known are {', '.join(known)}")
+        if type(value) is not known[name]:
+            wanted = "a whole number" if known[name] is int else "text"
+            raise ValueError(f"{name} = {str(value)[:40]!r} is not {wanted}")
+    return _checked(found)
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters none of which is too long."""
+    for name, value in given.items():
+        most = MOST_RANGE if name in _LONG else MOST_TEXT
+        if isinstance(value, str) and len(value) > most:
+            raise ValueError(f"{name} has {len(value):,} characters; at most {most:,} are read")
+    return given
+
+
+def _game(shown: Shown) -> dict[str, Any]:
+    return shown.spots.game()
+
+
+_LONG = ("oop", "ip", "range", "locks")
+_AT: _Known = {"line": str, "board": str}
+_GET: Mapping[str, _Asked] = {
+    "/api/game": (_game, {}),
+    "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
+    "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
+    "/api/values": (lambda shown, **at: shown.values.values(**{"line": "", **at}), {**_AT, "boards": int}),
+    "/api/cost": (
+        lambda shown, **at: shown.values.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
+        {**_AT, "hand": str, "action": str, "boards": int},
+    ),
+    "/api/solve": (lambda shown: shown.solving.state(), {}),
+    "/api/play": (lambda shown: shown.playing.state(), {}),
+    "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
+    "/api/review": (lambda shelf, _, **which: shelf.reviewed(**which), {"street": str, "player": str}),
+    "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
+}
+_POST: Mapping[str, _Asked] = {
+    "/api/solve": (
+        lambda shown, **job: shown.solving.start(**{"line": "", "board": "", **job}),
+        {**_AT, "method": str, "iterations": int},
+    ),
+    "/api/solve/stop": (lambda shown: shown.solving.stop(), {}),
+    "/api/spots/range": (
+        lambda shelf, _, **given: shelf.desk.range(**given),
+        dict.fromkeys(("range", "board", "classes", "weight"), str),
+    ),
+    "/api/spots/solve": (
+        lambda shelf, of, **given: shelf.solve_typed(of, **given),
+        dict.fromkeys((*FIELDS, "line"), str),
+    ),
+    "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
+    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int, "line": str}),
+    "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
+    "/api/play/again": (lambda shown, hand=-1: shown.playing.again(hand), {"hand": int}),
+    "/api/play/act": (
+        lambda shown, hand=-1, line="", action="": shown.playing.act(hand, line, action),
+        {"hand": int, "line": str, "action": str},
+    ),
+}
+"""What is asked of a strategy, and with which parameters beside `of`, its number."""
