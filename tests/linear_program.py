@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.games.expanded import expand
 from mccfr.games.game import Game
 from mccfr.solvers.histories.sequences import SequenceForm, Sequences, sequence_form
 from mccfr.tables.strategy import Strategy
@@ -43,6 +44,53 @@ def solve_linear_program(game: Game) -> Equilibrium:
         (behaviour[0][1][None], behaviour[1][1][None]),
     )
     return Equilibrium((value_0 - value_1) / 2, strategy)
+
+
+def restricted_value(
+    game: Game, responder: int, fixed: Strategy, locked: tuple[npt.NDArray[np.float64], ...], share: float
+) -> float:
+    """What `responder` is sure of, without `offset_chips`, where the opponent plays `fixed` with a probability.
+
+    game    with listed cards
+    fixed   the opponent's strategy; the responder's part is not read
+    locked  B x [buckets, slots] probabilities that are locked; -1: free
+    share   the probability of `fixed`; the opponent is free else (but for the locks)
+    """
+    expanded = expand(game)
+    form = sequence_form(expanded.game)
+
+    def flat(tables: Any, player: int) -> npt.NDArray[np.float64]:
+        blocks = range(player, len(expanded.dealt), 2)
+        return np.concatenate([np.asarray(tables[block])[expanded.dealt[block]].ravel() for block in blocks])
+
+    own, other = (_locked_constraints(form.players[p], flat(locked, p)) for p in (responder, 1 - responder))
+    payoffs = _payoffs(expanded.game, form)
+    payoffs = payoffs if responder == 0 else -payoffs.T.tocsr()
+    plan = _plan(flat(fixed.probability, 1 - responder), form.players[1 - responder])
+    met = _scipy("sparse").csr_array((1 - share) * payoffs).tolil()
+    met[:, [0]] += share * (payoffs @ plan)[:, None]  # the opponent's empty sequence has probability 1
+    return _maximin(met.tocsr(), own, other)[0]
+
+
+def _plan(probability: npt.NDArray[np.float64], one: Sequences) -> npt.NDArray[np.float64]:
+    """[1+S] realisation plan of probabilities by slot."""
+    plan = np.ones(1 + len(one.row_of))
+    for slot, row in enumerate(one.row_of.tolist()):  # a row's slots come after the slot above it
+        plan[1 + slot] = probability[slot] * plan[1 + one.above[row] if one.above[row] != NO_SLOT else 0]
+    return plan
+
+
+def _locked_constraints(one: Sequences, locked: npt.NDArray[np.float64]) -> Any:
+    """`_constraints`, and for each locked slot: its probability less the share of what leads to the row is 0."""
+    slots = np.flatnonzero(locked >= 0)
+    above = one.above[one.row_of[slots]]
+    lines = np.arange(len(slots))
+    across = np.concatenate([lines, lines])
+    down = np.concatenate([1 + slots, np.where(above == NO_SLOT, 0, above + 1)])
+    entries = np.concatenate([np.ones(len(slots)), -locked[slots]])
+    sparse = _scipy("sparse")
+    more = sparse.coo_array((entries, (across, down)), shape=(len(slots), 1 + len(one.row_of)))
+    return sparse.vstack([_constraints(one), more], format="csr")
 
 
 def _scipy(name: str) -> Any:

@@ -38,9 +38,9 @@ def partly_reached_strategy(game, seed=0):
     return average_strategy(game, TableSet(tables))
 
 
-def some_locks(game, *, by_hand=False, bars=True):
+def some_locks(game, *, by_hand=False, bars=True, seed=9):
     """The game with rows locked here and there: free ones, whole ones, and such that never take their last action."""
-    generator, shares = np.random.default_rng(9), {}
+    generator, shares = np.random.default_rng(seed), {}
     for node in game.tree.decisions[::2].tolist():
         actions, block = int(game.tree.arrays.count[node]), int(game.tree.arrays.block[node])
         size = game.cards.reach.shape[1] if by_hand else int(game.buckets[block])

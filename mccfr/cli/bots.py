@@ -81,7 +81,7 @@ def _have_play(
     from mccfr.runs.results.declared import declare_of
 
     said = declare_of(options["declare"], options["expect"], options["seed"])
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None)
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None, say=_say)
     with declared_bot(said, player, what, names) as record:
         record.update(play(player))
     answer(record, options["as_json"], record_text)
@@ -215,7 +215,9 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     manner = Manner(options["purify"], options["threshold"])
     players, table = [], given
     for which, name in enumerate(names):
-        players.append(guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table))
+        players.append(
+            guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table, say=_say)
+        )
         table = players[-1].game
     table = table or HoldemGame()
     plan = MatchPlan(

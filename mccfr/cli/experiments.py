@@ -1,12 +1,20 @@
 """Commands that compare runs and show one: compare, report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import Share, abstraction_option, code_option, force_option, own_file, path_type
+from mccfr.cli.options import (
+    NOT_REACHED,
+    Share,
+    abstraction_option,
+    code_option,
+    force_option,
+    own_file,
+    path_type,
+)
 from mccfr.cli.progress import reporter
 from storage.space import bytes_text
 
@@ -14,6 +22,7 @@ MOST_FLOPS = 1_755
 
 if TYPE_CHECKING:
     from mccfr.experiments import Curve
+    from mccfr.runs.results.targets import Reference
 
 
 @click.command()
@@ -69,21 +78,19 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 @click.argument("directory", metavar="DIR-or-POLICY", type=path_type)
 @click.argument("out", metavar="OUT", type=path_type)
 @click.option("--spots", metavar="LINE", help="A line that ends on the flop, on one flop after another: r300c/.")
-@click.option("--flops", default=MOST_FLOPS, show_default=True, type=click.IntRange(1, MOST_FLOPS), help="How many.")
-@click.option("--run-outs", default=10, show_default=True, type=click.IntRange(2), help="Drawn on each flop, for EV.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of these.")
-@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Of a typed spot: how exploitable.")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 1024), help="Processes, for flops.")
-@click.option("--keep", type=path_type, help="A file of finished flops, to go on from.")
+@click.option("--flops", type=click.IntRange(1, MOST_FLOPS), help=f"With --spots: how many; default: {MOST_FLOPS}.")
+@click.option("--run-outs", type=click.IntRange(2), help="With --spots: drawn on each flop, for EV; default: 10.")
+@click.option("--seed", type=click.IntRange(0), help="Of these; default: 0.")
+@click.option("--to", type=Share(), help="With --spots of a spot: how exploitable, of the pot; default: 0.3%.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="With --spots: processes; default: 1.")
+@click.option("--keep", type=path_type, help="With --spots: a file of finished flops, to go on from.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
-@click.option("--boards", "board_count", default=6, show_default=True, type=click.IntRange(min=1), help="Of a street.")
-@click.option("--megabytes", default=6.0, show_default=True, type=click.FloatRange(min=0.01), help="Largest size.")
+@click.option("--boards", "board_count", type=click.IntRange(min=1), help="Of a street; default: 6.")
+@click.option("--megabytes", type=click.FloatRange(min=0.01), help="Largest size; default: 6.")
 @code_option
 @abstraction_option
-def report(
-    directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, spots: str | None, **options: Any
-) -> None:
+def report(directory: Path, out: Path, spots: str | None, boards: tuple[str, ...], **options: Any) -> None:
     """Write the strategy of a run or a policy as one HTML file that works offline; or a line on all flops, as tables.
 
     Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
@@ -93,46 +100,72 @@ def report(
 
     With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv, .parquet or .html: frequencies, equity,
     EV and EQR by flop, beside it by texture and by class of hands. Nothing is solved. A spot's run or configuration
-    with the empty line is solved on each flop.
+    that begins on a flop, with the empty line, is solved on each flop; one that leaves a range no hand is left out.
 
     Example: mccfr report runs/subgame subgame.html
     """
-    flops = {name: options.pop(name) for name in ("flops", "run_outs", "seed", "to", "workers", "keep")}
     if spots is not None:
-        _report_flops(directory, out, spots, **flops)
+        _refuse_given("with --spots", {"board": boards or None} | _taken(options, "board_count", "megabytes"))
+        from mccfr.runs.results.targets import Reference
+
+        target = Reference(directory, options.pop("checkpoint"), options.pop("abstraction"))
+        _report_flops(target, out, spots, **options)
         return
+    _refuse_given("without --spots", _taken(options, "flops", "run_outs", "seed", "to", "workers", "keep"))
     from mccfr.report import write_report
 
-    counts = write_report(directory, out, boards=boards, limit_bytes=int(megabytes * 1e6), **options)
+    if (megabytes := options.pop("megabytes")) is not None:
+        options["limit_bytes"] = int(megabytes * 1e6)
+    given = {name: value for name, value in options.items() if value is not None}
+    counts = write_report(directory, out, boards=boards, **given)
     rest = "" if counts["complete"] else " (the most played; --megabytes makes room for more)"
     click.echo(f"wrote {out}: {counts['decisions']:,} decisions{rest}, {bytes_text(counts['bytes'])}", err=True)
 
 
-def _report_flops(path: Path, out: Path, line: str, workers: int, keep: Path | None, **options: Any) -> None:
+def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Take some options out of all."""
+    return {name: options.pop(name) for name in names}
+
+
+def _refuse_given(where: str, options: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for an option that is given (not None) and has no effect."""
+    for name, given in options.items():
+        if given is not None:
+            option = {"board_count": "boards"}.get(name, name).replace("_", "-")
+            raise ValueError(f"--{option} has no effect {where}: leave it out")
+
+
+def _report_flops(
+    target: "Reference", out: Path, line: str, *, flops: int | None, workers: int | None, keep: Path | None, **how: Any
+) -> None:
     from mccfr.evaluation.units import Effort
     from mccfr.report.flops import FLOPS_PAGE
     from mccfr.runs.results.flop_tables import report_flops, subset_errors, tables_of
 
+    count, effort = flops or MOST_FLOPS, Effort(workers or 1, keep=keep)
     with reporter() as reported:
 
         def progress(done: int, count: int) -> None:
             reported.phase(f"flop {done:,} of {count:,}", done / count)
 
-        found = report_flops(
-            path, out, line, effort=Effort(workers, keep=keep), page=FLOPS_PAGE, progress=progress, **options
-        )
-    rows = tables_of(found)["textures"]
-    for row in rows:
+        made = report_flops(target, out, line, flops=count, effort=effort, page=FLOPS_PAGE, progress=progress, **how)
+    found = made.report
+    for row in tables_of(found)["textures"]:
         played = ", ".join(f"{action} {row[action]:.1%}" for action in found.actions)
         ev = f"EV {row['ev_oop']:.4g} / {row['ev_ip']:.4g} ± {row['ev_oop_within']:.2g}"
         equity = f"equity {row['equity_oop']:.1%} / {row['equity_ip']:.1%}"
         click.echo(f"{row['by']:>10} {row['texture']:16} {row['share']:6.1%}  {played}; {equity}; {ev}")
     if len(found.flops.cards) == MOST_FLOPS:
-        for count, apart in subset_errors(found).items():
+        for subset, apart in subset_errors(found).items():
             told_apart = (
                 f"EV {apart['ev']:.2g} chips, equity {apart['equity']:.2%}, frequencies {apart['frequency']:.2%}"
             )
-            click.echo(f"{count} flops would be off by: {told_apart}")
+            click.echo(f"{subset} flops would be off by: {told_apart}")
+    if made.left_out:
+        click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(made.left_out)}", err=True)
+    if made.unreached:
+        click.echo(f"mccfr: not solved to --to, see exploitability_pot: {', '.join(made.unreached)}", err=True)
+        raise click.exceptions.Exit(NOT_REACHED)
 
 
 COMMANDS = (compare, report)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import rich_click as click
 
@@ -215,6 +215,16 @@ def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+NOT_REACHED = 3
+"""Exit status of a command that has done its work, but without reaching the exploitability asked for by --to."""
+
+
+def end_unreached(to: float, reached: str, more: str) -> NoReturn:
+    """End a command with `NOT_REACHED`: say what was reached in place of the share `to` of the pot, and what to do."""
+    click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {more}", err=True)
+    raise click.exceptions.Exit(NOT_REACHED)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Share, answer, force_option, json_option, path_type
+from mccfr.cli.options import Duration, Share, answer, end_unreached, force_option, json_option, path_type
 from mccfr.cli.progress import reporter
 from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
@@ -72,6 +72,9 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
         report.phase("what hands are worth")
         found = started.answer(outcome.directory)
     answer(found, as_json, _text)
+    if not found["reached"]:
+        reached = f"{found['exploitability_pot']:.3%} of the pot after {found['iterations']:,} iterations"
+        end_unreached(found["to_pot"], reached, _nearer(options["seconds"]))
 
 
 def _locks(given: Sequence[str]) -> dict[str, str]:
@@ -133,6 +136,13 @@ def _text(answer: Mapping[str, Any]) -> str:
     for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
         lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
     return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
+
+
+def _nearer(seconds: float | None) -> str:
+    """How to get nearer to the exploitability that was asked for."""
+    if seconds is not None:
+        return "call it again with a longer --time: it goes on where it stands"
+    return "give more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"
 
 
 def _unlocked(answer: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ units together, for he knows none of them.
   `Sampled.lower` chooses for each unit by all the others and scores it there: the strategy of a player who has not seen
   the board, so that its mean is not above what a best response wins.  `Sampled.estimate` chooses by all, and takes off
   what that flatters by the jackknife of strata (Jones 1974, "Jackknife estimation of functions of stratum means",
-  Biometrika 61).  Where the actions of many classes differ by more or less than the sample can tell it takes off what
-  it should; where they are all worth the same, half of it.  So the interval begins where that of `lower` does, and ends
-  where it would without the correction: the truth lies between the two means, whatever the actions are worth.
+  Biometrika 61).  Where one action of a class is clearly best it takes off nearly all of the bias; where actions are
+  worth the same, as near an equilibrium, most of the bias stays (docs/evaluation.md has figures).  So the interval
+  begins where that of `lower` does, and ends where it would without the correction.
 """
 
 from collections.abc import Sequence

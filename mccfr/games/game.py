@@ -44,6 +44,19 @@ class Game:
     rake: Rake | None = None  # what one wins is less than what the other loses then; the tree's payoffs are before it
     opponent_cards: Cards | None = None  # in the buckets of opponents, who have others (`SolverConfig.opponents`)
 
+    def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
+        """Return what each player wins at the end of a hand, in chips without `offset_chips`, rake taken off.
+
+        fixed     chips that player 0 wins whatever the cards (a fold)
+        showdown  chips that the winner of a showdown gets from the loser; 0 where there is none
+        result    of the showdown: +1 player 0 wins, -1 player 1, 0 the pot is shared
+        """
+        chips = fixed + showdown * result
+        taken = 0.0 if self.rake is None else float(self.rake.of(np.array(2 * max(abs(fixed), showdown))))
+        if chips == 0:
+            return -taken / 2, -taken / 2
+        return (chips - taken, -chips) if chips > 0 else (chips, -chips - taken)
+
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"
 

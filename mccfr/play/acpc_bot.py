@@ -27,17 +27,22 @@ def play_acpc(
     silence   seconds without a word after which the server is given up
     say       told of connections, and of those that do not come about
 
-    Raises `TableError` where nobody listens, the server is silent, hangs up before the first hand or says what cannot
-    be.
+    The stream ends a match between two hands alone: where it ends in the middle of a hand, or is cut, the bot connects
+    again.
+
+    Raises `TableError` where no server listens, where it is silent, hangs up before the first hand, hangs up in the
+    middle of a hand for good, or says what cannot be.
     """
     where, begun = f"{host}:{port}", False
     while True:
         try:
             lines = _connected(host, port, patience, say)
-        except TableError:
-            if begun and session.between_hands:
+        except TableError as error:
+            if not begun:
+                raise
+            if session.between_hands:
                 return  # it was the end, and the server is gone already
-            raise
+            raise TableError(f"{error}; hand {session.hand} was not finished") from None
         say(f"connected to {where}")
         heard = False
         try:
@@ -47,25 +52,34 @@ def play_acpc(
                 heard = heard or line.startswith(b"MATCHSTATE")
                 if answer is not None:
                     lines.write(answer, silence)
+            cut = None if session.between_hands else "the server has hung up"
         except TimeoutError:
             raise TableError(f"{where} has said nothing for {silence:g} s: the match is given up") from None
         except TableError as error:
             raise TableError(f"{where}: {error}") from None
         except OSError as error:
-            if not heard:
-                raise TableError(f"{where} cuts every connection: {error.strerror or error}") from None
-            say(f"the connection to {where} was cut ({error.strerror or error}): trying again")
-            session.reconnected()
-            begun = True
-            continue
+            cut = error.strerror or str(error)
         finally:
             lines.close()
-        if not heard and not begun:
-            raise TableError(
-                f"{where} has hung up before the first hand: it may want another version of the protocol than "
-                f"{VERSION.partition(':')[2]}"
-            )
-        return
+        if cut is None and (heard or begun):
+            return
+        if not heard:
+            raise TableError(_silent(where, session, cut))
+        at = "" if session.between_hands else f" in the middle of hand {session.hand}"
+        say(f"the connection to {where} was cut{at} ({cut}): trying again")
+        session.reconnected()
+        begun = True
+
+
+def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
+    """What it means that a connection has ended without a word of the match; `cut`: why it did, None: hung up."""
+    if cut is None:
+        return (
+            f"{where} has hung up before the first hand: it may want another version of the protocol than "
+            f"{VERSION.partition(':')[2]}"
+        )
+    hand = "" if session.between_hands else f"; hand {session.hand} was not finished"
+    return f"{where} cuts every connection: {cut}{hand}"
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:

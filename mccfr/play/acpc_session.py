@@ -46,6 +46,11 @@ class AcpcSession:
         """Whether no hand is begun and not ended."""
         return self._over
 
+    @property
+    def hand(self) -> int | None:
+        """The number of the last hand that the server has told of; None before the first."""
+        return None if self._state is None else self._state.hand
+
     def reconnected(self) -> None:
         """The line has been cut and is there again: hands may have been missed, or be dealt from their beginning."""
         self._fresh = True

@@ -49,6 +49,9 @@ class Player(ABC):
         self.state, self.readings = self.betting.start()
         self.random = Random(f"{self.seed} {self._hands}")
 
+    def prepare(self) -> None:  # noqa: B027  (most players have nothing to prepare)
+        """Compile the kernels that the player needs at the table, before a hand is dealt."""
+
     def reseed(self, seed: int) -> None:
         """Draw from another seed's streams, from the next hand on."""
         self.seed = seed

@@ -189,10 +189,11 @@ class Person(Program):
 
 
 class PersonHand(NamedTuple):
-    """A hand against a person: his position, what he won, in chips, and all cards that were needed."""
+    """A hand against a person: the person's position, what the person won, in chips, and all cards that were needed."""
 
     position: int
     won: float
+    shared: bool  # the pot, at a showdown
     line: str
     hands: tuple[str, str]
     board: str
@@ -214,21 +215,22 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
             played = play_hand(players, betting, dealing, deal, number)
         except LeaveError:
             return
-        found = _ended(dealing, deal, played, position)
+        found = _ended(game, dealing, deal, played, position)
         tell(_ending(game, found, played))
         yield found
 
 
-def _ended(dealing: DealtCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
+def _ended(game: Game, dealing: DealtCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
     """What came of a hand."""
-    chips, last = played.fixed, dealing.streets - 1
+    last, result = dealing.streets - 1, 0.0
     street = last if played.showdown else played.states[-1].street
     if played.showdown:
-        result = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
-        chips += played.showdown * float(result[0])
+        drawn = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
+        result = float(drawn[0])
+    won = game.won_chips(played.fixed, played.showdown, result)[position]
     first, second = (dealing.hand_text(hand) for hand in deal.hands)
     board = dealing.board_text(street, deal.boards[street])
-    return PersonHand(position, chips * (1 - 2 * position), played.line, (first, second), board)
+    return PersonHand(position, won, bool(played.showdown) and result == 0, played.line, (first, second), board)
 
 
 def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
@@ -237,8 +239,9 @@ def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
     if played.showdown:
         board = f" on {spaced(hand.board)}" if hand.board else ""
         shown = f"  The policy shows {spaced(hand.hands[1 - hand.position])}{board}.\n"
-    if hand.won == 0:
-        return f"{shown}  You share the pot."
+    if hand.shared:
+        rake = f" Your half of the rake: {money.text(-hand.won)}." if hand.won else ""
+        return f"{shown}  You share the pot.{rake}"
     return f"{shown}  You {'win' if hand.won > 0 else 'lose'} {money.text(abs(hand.won))}."
 
 

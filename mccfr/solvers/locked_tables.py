@@ -56,10 +56,20 @@ class LockedCells:
             sums[given] = (_VAST * shares)[given]
 
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
-        """Write rows of which all is given into tables of probabilities by block, [slots, buckets], in place."""
+        """Put the locks into tables of probabilities by block, [slots, buckets], in place.
+
+        Of a row of which some actions are locked, the free ones share what is left in proportion, or equally where
+        they had nothing.  Rows that agree with their lock already keep their bits.
+        """
         for block, slots, shares in self._rows:
-            whole = (shares >= 0).all(axis=1)
-            tables[block][slots, whole] = shares[whole].T
+            here, given = tables[block][slots].T, shares >= 0
+            changed = (given & (here != shares)).any(axis=1)
+            here, given, locked = here[changed], given[changed], np.maximum(shares[changed], 0)
+            free = np.where(given, 0, here)
+            free = np.where(free.sum(axis=1, keepdims=True) > 0, free, ~given)
+            left = 1 - locked.sum(axis=1, keepdims=True)
+            total = np.maximum(free.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+            tables[block][slots, changed] = np.where(given, locked, free * left / total).T
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:

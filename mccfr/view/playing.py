@@ -189,14 +189,14 @@ class Playing:
         self._put_in = tuple(put_in)
         dealing, cards = self._spots.dealing, self._cards
         fixed, showdown = self._spots.betting.settled(before, action)
-        shown = None
+        shown, result = None, 0.0
         if showdown:
             last = dealing.streets - 1
             drawn = showdown_results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
-            fixed += showdown * float(drawn[0])
+            result = float(drawn[0])
             shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])
-        won = fixed * (1 - 2 * self._position)
+        won = self._spots.source.game.won_chips(fixed, showdown, result)[self._position]
         if self._counts:
             self._won, self._played = self._won + won, self._played + 1
         self._result = {"won_chips": won, "shown": shown}

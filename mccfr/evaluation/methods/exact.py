@@ -158,10 +158,10 @@ class ExactMethod(OverAllDeals):
             gains = [f"{chips:.5g} from street {street}" for street, chips in record.get("gains_chips", {}).items()]
             return f"exploitability {size}, {value} (exact, {took})" + "".join(f"; {gain} on" for gain in gains)
         low, high = record["ci95_chips"]
-        bound, (least, most) = record["lower_chips"], record["lower_ci95_chips"]
+        least = record["lower_ci95_chips"][0]
         return (
-            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g} chips), at least {bound:.5g} ({least:.5g} to "
-            f"{most:.5g}), {value} ({record['units']:,} flops of 22,100, {took})"
+            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g} chips), at least {least:.5g}, {value} "
+            f"({record['units']:,} flops of 22,100, {took})"
         )
 
     def short(self, record: Record) -> str:

@@ -1,7 +1,7 @@
 """A policy's seat that solves again what lies ahead."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from abstraction.cards import combo_index, parse_cards
 from mccfr.cards.dealt import Board
-from mccfr.games.betting import BettingState
+from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.play.ranges import SeenRange
+from mccfr.play.resolving.solve import Effort
 from mccfr.play.resolving.table import SETTINGS, Acted, PublicState, Resolver, Settings
 from mccfr.play.seat import Seat
 from mccfr.policy.profile import Behaviour
+
+_HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is played to compile kernels
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,24 @@ class ResolvingSeat(Seat):
         self._acted: list[Acted] = []
         super().__init__(policy, seed=seed)
         self.resolver = Resolver(self, settings)
+
+    def prepare(self) -> None:
+        """Compile the kernels of all streets that are solved again, by a hand that is played with one iteration each.
+
+        On each street the opponent bets an amount that endgames lack, which is solved by kernels of its own.
+        """
+        other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
+        rules, dealt = other.resolver.rules, 0
+        other.deal(0, _HAND)
+        for street, cards in enumerate(rules.board_cards):
+            dealt += cards
+            other.board(_BOARD[: 2 * dealt])
+            resolves = street >= other.resolver.street
+            while isinstance(state := other.state, BettingState) and state.street == street:
+                if resolves and state.player == other.position:
+                    other.public_state().played()
+                bounds = raise_bounds(rules, state) if resolves and state.player != other.position else None
+                other.see("c" if bounds is None or state.facing else f"r{amount_text(bounds[0] + _ODD_CHIPS)}")
 
     def _begin(self) -> None:
         super()._begin()

@@ -38,7 +38,7 @@ from mccfr.games.translation import Translation
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import RootValues, Spot, Tables
-from mccfr.play.resolving.watching import Watcher
+from mccfr.play.resolving.watching import Watcher, nearest_action
 from mccfr.play.run_outs import opponent_weight, per_weight
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
@@ -350,7 +350,9 @@ class PublicState:
 
     def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
         if action not in self.actions:
-            return self._answered(state)
+            own = self.state.player == self.position  # of another program at this seat, or before a restart
+            nearest = self.actions[nearest_action(self.actions, action)]
+            return self._answered(state, self.ranges_after(nearest) if own else self.ranges)
         number, ranges = self.actions.index(action), self.ranges_after(action)
         if dealt:
             before, ranges = self._dealt(number, ranges, dealt)
@@ -374,9 +376,9 @@ class PublicState:
         spot = self._resolver.spot(self.position, state, board, ranges, method)
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
 
-    def _answered(self, state: BettingState) -> "PublicState":
-        """After a bet that the endgame has not; his alternatives are his values before it."""
+    def _answered(self, state: BettingState, ranges: Floats) -> "PublicState":
+        """Solve again after a bet that the endgame lacks; the opponent's alternatives are the values before it."""
         board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method
-        spot = self._resolver.spot(self.position, state, board, self.ranges, method)
-        return self._resolver.solved(self.position, spot, self.ranges, self.responses().value, state, method)
+        spot = self._resolver.spot(self.position, state, board, ranges, method)
+        return self._resolver.solved(self.position, spot, ranges, self.responses().value, state, method)

@@ -26,13 +26,13 @@ Floats = npt.NDArray[np.float64]
 
 
 class SupposedRange(SeenRange):
-    """The range of an opponent who is supposed to play a policy, whatever he bets.
+    """The range of a player who is supposed to play a policy, whatever the player bets.
 
-    An action that the tree has not is what it would be taken for; where it says nothing, the range stays.
+    An action that the tree lacks is translated; where the policy never does that, the range stays.
     """
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
-        """He has acted; if the policy never does that, with no hand, its hands are as likely as before."""
+        """Update the range by an action of this player, of the policy's tree or not."""
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
             self._after = {action: {}}
@@ -57,14 +57,18 @@ class Watcher:
     def __init__(self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]]) -> None:
         """`line` are the states, actions and boards so far; `position` is our player's."""
         self._seat, self.position = seat, position
-        self.ours, self.theirs = SeenRange(seat, position), SupposedRange(seat, 1 - position)
+        self.ours, self.theirs = SupposedRange(seat, position), SupposedRange(seat, 1 - position)
         for state, action, board in line:
             self._after(self.ours, self.theirs, state, action, board)
 
-    def _after(self, ours: SeenRange, theirs: SupposedRange, state: BettingState, action: str, board: Board) -> None:
+    def _after(
+        self, ours: SupposedRange, theirs: SupposedRange, state: BettingState, action: str, board: Board
+    ) -> None:
         if state.player == self.position:
-            ours.choices(state, board)
-            ours.chose(action)
+            if action in ours.choices(state, board):
+                ours.chose(action)
+            else:  # before a restart, or by another program at this seat
+                ours.took(state, action, board)
             theirs.see(state, action)
         else:
             ours.see(state, action)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from abstraction.kernels.compiling import told_of_compiling
 from mccfr.config.games import HoldemGame, Menu
 from mccfr.evaluation.units import StoppedError, signals_held, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
@@ -78,11 +79,13 @@ def guest(
     game: HoldemGame | None = None,
     *,
     declare: bool = False,
+    say: Say = lambda _: None,
 ) -> Guest:
-    """The policy, run or program of a name as a player of no-limit hold'em.
+    """The policy, run or program of a name as a player of no-limit hold'em, ready to play: its kernels are compiled.
 
     game     that is played; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
     declare  whether its fingerprint is taken, which reads it whole
+    say      told where kernels are compiled, which takes up to a minute and a half
 
     Raises `ValueError` where the policy is for another game, and as `open_player`.
     """
@@ -103,7 +106,22 @@ def guest(
     def another(seed: int) -> Player:
         return spec.player(betting, seed=seed)
 
-    return Guest(name, another(seed), game, acpc_rules(game, name), hashed, another)
+    found = Guest(name, another(seed), game, acpc_rules(game, name), hashed, another)
+    _prepare(found.player, say)
+    return found
+
+
+def _prepare(player: Player, say: Say) -> None:
+    """Compile what a player needs, and say so once if anything is compiled."""
+    told = list[bool]()
+
+    def compiling(begins: bool) -> None:
+        if begins and not told:
+            told.append(True)
+            say("compiling kernels, once per version of the program: up to a minute and a half, before the first hand")
+
+    with told_of_compiling(compiling):
+        player.prepare()
 
 
 def _stakes(game: HoldemGame) -> tuple[float, ...]:

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import RANKS, cards_text
-from mccfr.evaluation.flop_values import FlopReport, flop_report, some_flops
+from mccfr.evaluation.flop_values import FlopReport, Flops, flop_report, some_flops
 from mccfr.evaluation.units import Effort
 from mccfr.policy.profile import Profile
-from mccfr.runs.results.solved_flops import solved_flops, typed_spot
+from mccfr.runs.results.solved_flops import has_hands, solved_flops, typed_spot
 from mccfr.runs.results.targets import Reference, open_target
 from storage import durable
 from storage.outputs import begins_with, check_output, output
@@ -25,6 +25,8 @@ SUBSETS = 49, 95, 184
 _SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paired", "unpaired")
 _PARQUET = b"PAR1"
 _DIGITS = 6
+_RUN_OUTS = 10  # for each flop
+_WITHIN = 0.003  # of the pot
 Table = list[dict[str, Any]]
 
 
@@ -52,7 +54,7 @@ def tables_of(found: FlopReport) -> dict[str, Table]:
     texture = textures(found.flops.cards)
     flops = [
         {
-            "flop": cards_text(found.flops.cards[flop][::-1].tolist()),
+            "flop": _flop_text(found.flops.cards[flop]),
             "stands_for": float(found.flops.weight[flop]),
             **{name: str(kinds[flop]) for name, kinds in texture.items()},
             **_row(found, np.array([flop]), total),
@@ -124,26 +126,42 @@ def subset_errors(found: FlopReport) -> dict[int, dict[str, float]]:
     return errors
 
 
+class ReportedFlops(NamedTuple):
+    """What `report_flops` has found.
+
+    report     of the flops that are reported
+    left_out   flops that leave a range no hand
+    unreached  flops on which a spot was not solved to the exploitability asked for
+    """
+
+    report: FlopReport
+    left_out: list[str]
+    unreached: list[str]
+
+
 def report_flops(
-    path: Path,
+    target: Reference,
     out: Path,
     line: str,
     *,
     flops: int,
-    run_outs: int,
-    seed: int,
-    to: float,
+    run_outs: int | None,
+    seed: int | None,
+    to: float | None,
     effort: Effort,
     progress: Callable[[int, int], None] | None = None,
     page: PageWriter | None = None,
-) -> FlopReport:
+) -> ReportedFlops:
     """Report a line of a policy or run on so many flops, or a typed spot, and write the tables beside each other.
 
-    path  a policy or run; of a spot, which is solved on each flop to `to` of the pot, the run or configuration
-    out   ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the
-          ending; or in .html, if there is a `page`: all of it
+    target          a policy or run; or the run or configuration of a spot, which is solved on each flop
+    out             ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the
+                    ending; or in .html, if there is a `page`: all of it
+    run_outs, seed  of a policy or run; None: 10 run-outs for each flop, seed 0
+    to              of a spot: the share of the pot to which it is solved; None: 0.3 %
 
-    Raises `ValueError` for another ending, `FileExistsError` where something else is there, and as `flop_report`.
+    Raises `ValueError` for another ending and for options that have no effect, `FileExistsError` where something else
+    is there, and as `flop_report`.
     """
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
     if write is None and not (page and out.suffix == ".html"):
@@ -154,25 +172,57 @@ def report_flops(
     ours = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in places}
     for name, place in places.items():
         check_output(place, ours[name] if write or page is None else page.ours)
-    spot, chosen = typed_spot(path), some_flops(flops)
+    spot, chosen = typed_spot(target.path), some_flops(flops)
     if spot is None:
-        target = open_target(Reference(path))
-        source = Profile(target.game, target.strategy)
-        found = flop_report(source, line, chosen, run_outs, seed, effort, progress)
-        tables = tables_of(found)
-    elif line:
-        raise ValueError(f"line {line!r}: a spot is reported where it begins, so give the empty line")
+        _refuse_given("a policy's line, of which nothing is solved", to=to)
+        found = _of_line(target, line, chosen, (run_outs, seed), effort, progress)
+        tables, left_out, unreached = tables_of(found), [], []
     else:
-        found, reached = solved_flops(spot, chosen, to, effort, progress)
+        if line:
+            raise ValueError(f"line {line!r}: a spot is reported where it begins, so give the empty line")
+        given = {"run_outs": run_outs, "seed": seed, "checkpoint": target.number, "abstraction": target.abstraction}
+        _refuse_given("a spot, which is solved on each flop", **given)
+        possible = has_hands(spot, chosen)
+        left_out = [_flop_text(cards) for cards in chosen.cards[~possible]]
+        if not possible.any():
+            raise ValueError(f"{target.path}: none of the {flops} flops leaves both ranges a hand: give wider ranges")
+        within = _WITHIN if to is None else to
+        found, reached = solved_flops(spot, Flops(*(of[possible] for of in chosen)), within, effort, progress)
         tables = tables_of(found)
-        reached_flops = found.weight(np.arange(len(reached))) > 0
-        for row, share in zip(tables["flops"], reached[reached_flops].tolist(), strict=True):
+        for row, share in zip(tables["flops"], reached.tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
+        unreached = [_flop_text(cards) for cards in found.flops.cards[reached > within]]
     if page is not None and write is None:
-        page.write(out, path.resolve().name, found, tables)
+        page.write(out, target.path.resolve().name, found, tables)
     for name, rows in tables.items() if write else ():
         write(places[name], rows, ours[name])  # type: ignore[misc]
-    return found
+    return ReportedFlops(found, left_out, unreached)
+
+
+def _of_line(
+    target: Reference,
+    line: str,
+    flops: Flops,
+    sampling: tuple[int | None, int | None],
+    effort: Effort,
+    progress: Callable[[int, int], None] | None,
+) -> FlopReport:
+    """Report a line of a policy or run; `sampling`: run-outs for each flop, and seed."""
+    opened = open_target(target)
+    run_outs, seed = (usual if given is None else given for given, usual in zip(sampling, (_RUN_OUTS, 0), strict=True))
+    return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort, progress)
+
+
+def _refuse_given(what: str, **options: object) -> None:
+    """Raise `ValueError` for an option that is given (not None) and has no effect on what is reported."""
+    for name, given in options.items():
+        if given is not None:
+            raise ValueError(f"--{name.replace('_', '-')} has no effect on the report of {what}: leave it out")
+
+
+def _flop_text(cards: npt.NDArray[np.int8]) -> str:
+    """The cards of a flop, the highest first."""
+    return cards_text(cards[::-1].tolist())
 
 
 def _write_csv(out: Path, rows: Sequence[Mapping[str, Any]], ours: Callable[[Path], bool]) -> None:

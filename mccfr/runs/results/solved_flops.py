@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import cards_text
+from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
+from abstraction.ranges import read_range
 from mccfr.config.file import config_from, load_config, to_document
 from mccfr.config.games import HoldemSubgame
 from mccfr.config.spot import spot_document
@@ -24,18 +25,40 @@ from mccfr.solvers.solver import Share
 from mccfr.tables.layout import private_tables
 
 _PLAYER_COLUMNS = 4
+_FLOP_CARDS = 3
+_MOST_BLOCKED = 101  # hands that share a card with a hand, itself included
 Floats = npt.NDArray[np.float64]
 
 
 def typed_spot(path: Path) -> dict[str, Any] | None:
-    """`[game]` of a spot's run or configuration, but for its name and board; None where there is no typed spot."""
+    """Return `[game]` of a spot's run or configuration, without its name and board; None where there is no typed spot.
+
+    Raises `ValueError` for a spot that begins after the flop: it has no bet sizes for the flop.
+    """
     if not (is_run(path) or path.suffix == ".toml"):
         return None
     config = open_run(path).config if is_run(path) else load_config(path)
     if not isinstance(config.game, HoldemSubgame) or config.game.board is None:
         return None
+    if len(parse_cards(config.game.board)) != _FLOP_CARDS:
+        raise ValueError(
+            f"{path} is a spot on the board {config.game.board}, whose bet sizes are for later streets than the flop: "
+            "give a spot that begins on a flop (mccfr spot with a board of three cards)"
+        )
     document = to_document(Config(game=config.game))["game"]
     return {key: value for key, value in document.items() if key not in ("name", "board")}
+
+
+def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
+    """[F] whether a flop leaves each range of a spot a hand that the other's hand does not block."""
+    masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
+    held = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
+    for number, cards in enumerate(flops.cards.tolist()):
+        free = (masks & np.uint64(card_mask(cards))) == 0
+        first, second = (masks[free & own] for own in held)
+        blocked = len(second) <= _MOST_BLOCKED and bool(((first[:, None] & second[None, :]) != 0).all())
+        possible[number] = len(first) > 0 and not blocked
+    return possible
 
 
 class SolvedFlops(Units):
@@ -81,7 +104,12 @@ def solved_flops(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[FlopReport, Floats]:
-    """A report of a spot on flops, and the exploitability reached on each, of the pot; raises as `play_units`."""
+    """Return a report of a spot on flops, and the exploitability reached on each, as a share of the pot.
+
+    flops  on each of which both ranges have hands (`has_hands`)
+
+    Raises as `play_units`.
+    """
     units = SolvedFlops(spot, flops, to)
     what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
     found = play_units(units, len(flops.cards), effort, what=what, progress=progress)

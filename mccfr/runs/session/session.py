@@ -360,7 +360,8 @@ class Session:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
-        if stop.done:
+        may_end_here = stop.evaluate and self._settings.exploitability_pot is not None
+        if stop.done or may_end_here:  # what is found to be near enough must be what is kept
             room = None
         elif room is None:
             room = self._room(pool, names)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.games.recall import parent_buckets
+from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.minimisers import Step
 from mccfr.solvers.minimisers import Tables as StepTables
 from mccfr.solvers.public.public_tree import public_tree
@@ -89,6 +90,7 @@ class RestrictedNash:
         self._frozen, self._opponents, self._regrets, self._sums = (
             [np.zeros_like(table) for table in self._by_block("regret")] for _ in range(4)
         )
+        self._locked = LockedCells(game)
         self._public = public_tree(replace(game, cards=game.cards.listed()))
         streets = range(1), range(1, self._public.streets)
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
@@ -135,9 +137,10 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Fill the tables of the current strategies."""
+        """Fill the tables of the current strategies, locks included, as the mixture takes reach from them."""
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
+        self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
         """Update a player's tables by his increments, and clear those."""

@@ -68,6 +68,25 @@ def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
     assert checked.value_chips + 90 == pytest.approx(closer["ev_chips"][0], abs=1e-4)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys, workers):
+    """Workers rest while a strategy is measured that may be the answer: they would train past it."""
+    for number, to in enumerate(("30%", "3%", "0.3%")):
+        found = answer(capsys, *RIVER, "--to", to, "--workers", str(workers), "--run", str(number))
+        measured = json.loads(Path(str(number), "evaluations.jsonl").read_text().splitlines()[-1])
+        assert found["reached"] and found["exploitability_pot"] <= float(to[:-1]) / 100
+        assert measured["iterations"] == found["iterations"]
+        assert measured["exploitability_chips"] == pytest.approx(found["exploitability_chips"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("limit", "advice"), [(["--set", "run.iterations=30"], "run.iterations"), (["--time", "0.01s"], "longer --time")]
+)
+def test_a_target_that_is_not_reached_is_said_with_a_status(capsys, limit, advice):
+    ended = ask(capsys, *RIVER, "--to", "0.0001%", *limit, code=3)
+    assert "--to 0.0001% was not reached" in ended.err and advice in ended.err and "QsJh2h7c3d, 180" in ended.out
+
+
 def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_range(capsys):
     found = answer(capsys, *RIVER, "--bets", "0.5p,1p", "--to", "0.3%")
     assert [one["action"] for one in found["actions"]] == ["c", "r180", "r270"]

@@ -97,6 +97,29 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
     assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
 
 
+@pytest.mark.parametrize("method", ["maxmargin", "resolving", "unsafe"])
+@pytest.mark.parametrize("street", ["river", "turn"])
+def test_a_hand_is_taken_over_whatever_was_bet_at_this_seat(street, method):
+    """Own bets that the tree lacks, before the street that is solved again and on it, are translated as the opponent's.
+
+    So a seat goes on after a restart, or where another program has played before it.
+    """
+    settings = replace(SMALL, street=street, method=method, turn_menu=SMALL.menu)
+    seat = ResolvingSeat(policy(), settings)
+    seat.deal(1, "AsKd", 1)  # the button: its raise to 230, bet of 333 and, on the last street, its bet of 777 are odd
+    streets = (("", "r230", "c"), (CARDS[:6], "c", "r563", "c"), (CARDS[:8], "c", "c"), (CARDS, "c"))
+    for cards, *actions in streets[: 4 if street == "river" else 3]:
+        seat.board(cards)
+        for action in actions if cards != CARDS[:8] or street == "river" else ["c"]:
+            seat.see(action)
+    here = seat.public_state()
+    assert here.ranges.any(axis=1).all() and 0 < (here.ranges[1] > 0).sum() < 1326
+    assert np.ptp(here.ranges[1][here.ranges[1] > 0]) > 0, "the own bets tell of the own hand"
+    seat.see("r1340")
+    seat.see("r2800")
+    assert seat.choose() in ("f", "c", "r20000") or seat.line
+
+
 def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
     """A seat of position 0 that has seen a flop, and acts first there."""
     flop = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu, **settings)

@@ -75,3 +75,50 @@ def test_it_goes_on_from_what_was_kept(spot, tmp_path, capsys):
     assert (tmp_path / "out.csv").read_text() == first and (tmp_path / "kept").stat().st_size == size
     assert "a spot is reported where it begins" in call(capsys, *asked[:4], "c", *asked[5:]).err
     assert some_flops(2).weight.sum() == 22_100
+
+
+def test_flops_that_leave_a_range_no_hand_are_left_out_and_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    chosen = [cards_text(cards[::-1].tolist()) for cards in some_flops(8).cards]
+    blocked = chosen[3][:2], chosen[5][:2]
+    ranges = ["--oop", f"{blocked[0]}{blocked[1]}", "--ip", "KK,QQ,T9s"]
+    board = next(text for text in chosen if blocked[0] not in text and blocked[1] not in text)
+    assert call(capsys, "spot", board, *ranges, *SPOT[4:], "--to", "5%", "--workers", 0, "--run", "there").status == 0
+    ended = call(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 8, "--to", "5%")
+    assert ended.status == 0, ended.err
+    kept = [row["flop"] for row in csv.DictReader((tmp_path / "out.csv").read_text().splitlines())]
+    out = [text for text in chosen if blocked[0] in text or blocked[1] in text]
+    assert sorted(kept + out) == sorted(chosen) and all(text in ended.err for text in out)
+
+
+def test_a_report_that_does_not_reach_its_target_says_so(spot, capsys, monkeypatch):
+    monkeypatch.setattr("mccfr.config.spot.MOST_ITERATIONS", 20)
+    ended = call(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1, "--to", "0.000001%")
+    assert ended.status == 3 and "not solved to --to" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--spots", "", "--board", "Qs7h2d"], "--board has no effect with --spots"),
+        (["--spots", "", "--boards", 9], "--boards has no effect with --spots"),
+        (["--spots", "", "--megabytes", 1], "--megabytes has no effect with --spots"),
+        (["--spots", "", "--run-outs", 9], "--run-outs has no effect on the report of a spot"),
+        (["--spots", "", "--seed", 9], "--seed has no effect on the report of a spot"),
+        (["--spots", "", "--checkpoint", 1], "--checkpoint has no effect on the report of a spot"),
+        (["--flops", 9], "--flops has no effect without --spots"),
+        (["--to", "1%"], "--to has no effect without --spots"),
+        (["--keep", "kept"], "--keep has no effect without --spots"),
+    ],
+)
+def test_options_without_effect_are_refused(spot, capsys, options, sentence):
+    ended = call(capsys, "report", "there", "out.html", *options)
+    assert ended.status == 2 and sentence in ended.err
+
+
+def test_a_spot_of_a_later_street_is_not_reported_on_flops(tmp_path, monkeypatch, capsys):
+    """It has bet sizes for its own streets alone."""
+    monkeypatch.chdir(tmp_path)
+    assert call(capsys, "spot", "QsJh2h3c4c", *SPOT, "--workers", 0, "--to", "9%", "--run", "there").status == 0
+    ended = call(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1)
+    assert ended.status == 2 and "give a spot that begins on a flop" in ended.err

@@ -9,7 +9,10 @@ Shows:
 """
 
 import json
+from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
 from policies import write_random
 from random_policy import policy
@@ -17,7 +20,12 @@ from refusals import refused
 
 from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index, parse_cards
+from mccfr.config.file import config_from
 from mccfr.config.games import KuhnGame
+from mccfr.games.catalogue import build_game
+from mccfr.solvers.public import best_response
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.lines import find_node
 from mccfr.view import Shelf, Spots, open_spots
 from mccfr.view.playing import Playing
 from mccfr.view.preflop import preflop_equities
@@ -124,3 +132,44 @@ def test_a_decision_costs_what_the_best_one_is_worth_more():
         assert found["ci95"] == [found["cost_chips"]] * 2
     assert worth.cost(line, board, "KhQd", "r1234")["cost_chips"] is None
     refused("cannot be held here", worth.cost, line, board, "KcQd", "c")
+
+
+RAKED = {
+    "name": "holdem-subgame",
+    "board": "QsJh2h7c3d",
+    "ranges": {"oop": "AhAd,QhQd,5s4s", "ip": "AcAs,KcKd"},
+    "pot": 60,
+    "effective_stack": 90,
+    "rake": 0.05,
+    "rake_cap": 4,
+    "menu": {"first": ["1p"], "later": ["allin"]},
+}
+
+
+def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
+    """Line by line and hand by hand: a won, a lost and a shared showdown, and folds."""
+    game = build_game(config_from({"game": RAKED}, "test").game, None)
+    write_random(tmp_path / "raked", config_from({"game": RAKED}, "test").game)
+    table, paid = Playing(open_spots(tmp_path / "raked")), set()
+    for seed in range(60):
+        end = played(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
+        hands = table._spots.dealing.deal(seed, 0).hands
+        node = find_node(game.tree, end["line"])
+        expected = paid_at(game, node, hands)[end["position"]]
+        assert end["result"]["won_chips"] == pytest.approx(expected, abs=1e-9)
+        assert end["won_chips"] == end["result"]["won_chips"]
+        paid.add(round(expected, 3))
+    assert {27.0, -30.0, -1.5} <= paid and len(paid) > 6
+
+
+def paid_at(game, node, hands):
+    """What each player gets at a terminal with two hands, by the walk that solves."""
+    reach = np.zeros_like(game.cards.reach)
+    reach[[0, 1], list(hands)] = 1
+    cards = replace(game.cards.listed(), reach=reach)
+    tables = [np.zeros(shape) for shape in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)]
+    for above, below in pairwise(game.tree.path(node)):
+        block, slot = int(game.tree.arrays.block[above]), int(game.tree.arrays.slot[above])
+        tables[block][:, slot + below - int(game.tree.arrays.first[above])] = 1
+    strategy = Strategy(tables, [np.ones((len(table), 1)) for table in tables])
+    return best_response.values(replace(game, cards=cards), strategy)[:, best_response.FOLLOW]
