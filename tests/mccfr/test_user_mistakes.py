@@ -412,9 +412,6 @@ def setting(override):
     return [{"name": "a", "set": [override]}]
 
 
-# --- algorithms, and what is no number ---
-
-
 class Failing(Ground):
     """An algorithm that fails in its third iteration, or makes sums that are no numbers."""
 
@@ -442,9 +439,6 @@ test_algorithms = refusals(
     ("strategy_sum/street0/player0 holds .*, after 4 iterations of the algorithm test_user_mistakes:Failing", False),
     call=solved,
 )
-
-
-# --- right ones beside them ---
 
 
 def test_what_is_right_is_taken_as_it_is():
