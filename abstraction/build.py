@@ -37,10 +37,18 @@ from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from abstraction.values import ValueSource
 from storage import durable
-from storage.checkpoint import Checkpoint, list_checkpoints, newest_valid, next_number
+from storage.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    list_checkpoints,
+    newest_valid,
+    next_number,
+    open_checkpoint,
+)
 from storage.checkpoint_writer import commit, drop_older, sweep
 from storage.checksums import cells_checksum
 from storage.cleanup import failure_logged
+from storage.damage import DamagedError
 from storage.lock import RunLock
 from storage.manifest import content_hash
 from storage.outputs import check_output
@@ -90,18 +98,27 @@ class Builder:
         deck = StandardDeck(workers) if recipe.deck is None else SmallDeck(recipe.deck.listing(), workers)
         self._maker = StageMaker(workers, deck)
 
-    def build(self, streets: Sequence[str] | None = None) -> list[str]:
+    def build(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
         """Build what is not there yet of the given streets (None: all), and of those they need; returns what was built.
 
-        Raises `ValueError` for a k larger than a street's distinct points, `MemoryError` with both numbers where
-        memory is short, `BlockingIOError` while another process builds in the same directory, `FileExistsError` where
-        it holds something else.
+        replace  buckets of another recipe may be replaced
+
+        All streets are checked before the first is built.  Raises `FileExistsError` where the directory holds something
+        else, or without `replace` buckets of another recipe; `MemoryError` with both numbers where memory is short;
+        `BlockingIOError` while another process builds in the same directory; and `ValueError` for a k larger than a
+        street's distinct points, of which only their features tell.
         """
         check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)
+        if (others := self.replaced(wanted)) and not replace:
+            raise FileExistsError(
+                f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
+                "replace them with mccfr abstraction build RECIPE --out DIR --replace"
+            )
         made, built = not self._out.exists(), list[str]()
         with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
             try:
+                self._check_missing(wanted)
                 for place, street in enumerate(wanted, 1):
                     sweep(self._out / street)
                     identity, parents = self._identity(street)
@@ -115,6 +132,38 @@ class Builder:
                     (self._out / _LOCK).unlink()
                 raise
         return [street for street in self._recipe.streets if street in built]
+
+    def _check_missing(self, streets: Sequence[str]) -> None:
+        """Check all streets that are to be built, before the first is; raises as `build`."""
+        missing = [each for each in streets if self._difference(each) or not list_checkpoints(self._out / each)]
+        for street in missing:
+            self._check_memory(street)
+        if self._values is not None:
+            self._values.check([street for street in missing if self._recipe.part(street).features == "values"])
+
+    def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
+        """How the directory's buckets of some streets (None: all) differ from the recipe's, a text for each street."""
+        found = map(self._difference, self._recipe.streets if streets is None else streets)
+        return [text for text in found if text is not None]
+
+    def _difference(self, street: str) -> str | None:
+        """The first key in which a street of the directory differs from the recipe; None where none does."""
+        wanted, numbers = self._document(street), list_checkpoints(self._out / street)
+        try:
+            there = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
+        except (IndexError, DamagedError, FileNotFoundError):  # nothing there, or damaged: it is built again
+            return None
+        if there == wanted or not isinstance(there, dict):
+            return None
+        key = next(key for key in [*wanted, *there] if wanted.get(key) != there.get(key))
+        return f"{street}.{key} = {there.get(key)!r} there and {wanted.get(key)!r} here"
+
+    def _document(self, street: str) -> dict[str, Any]:
+        """What decides a street's buckets but for its parents."""
+        document = stage_document(self._recipe, street)
+        if self._values is not None and document["features"] == "values":
+            document["worth"] = self._values.identity
+        return document
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:
         wanted, order = set(streets), build_order(self._recipe)
@@ -133,9 +182,7 @@ class Builder:
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
         """What decides the stage's bytes - its recipe and its parents' content - and the parents."""
-        document, stages = stage_document(self._recipe, street), {}
-        if self._values is not None and document["features"] == "values":
-            document["worth"] = self._values.identity
+        document, stages = self._document(street), {}
         for parent in parent_streets(self._recipe, street):
             found, _ = newest_valid(self._out / parent)
             if found is not None:

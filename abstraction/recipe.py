@@ -61,6 +61,8 @@ _LIMITS = {
     "levels": (1, 2),
     "public": (0, 10_000),
 }
+_DEFAULTS = {"bins": 50, "clusters": 8, "iterations": 40}
+"""Of keys, where they apply and nothing is given."""
 _COMMON = ("buckets", "distance", "sample", "iterations", "levels", "public", "nested")
 _KEYS: dict[str, tuple[str, ...]] = {
     "lossless": (),
@@ -71,18 +73,21 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "ochs": (*_COMMON, "clusters"),
     "values": ("buckets", "sample", "iterations"),
 }
+"""Of a stage's document, by features."""
+_APPLY = _KEYS | {"lossless": ("buckets",)} | dict.fromkeys(("ehs", "ehs2"), ("buckets", "public", "nested"))
+"""Keys of a street, by features; others are refused."""
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One street.  None stands for a default that `stage_document` resolves."""
+    """One street.  None stands for a default that `stage_document` resolves, where the key applies to the features."""
 
     features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs", "values"]
     buckets: int | None = None  # needed, except where lossless
     distance: Literal["emd", "l2"] | None = None  # emd for histograms and potential, l2 for ochs
-    bins: int = 50  # of a histogram
-    clusters: int = 8  # of opponent hands
+    bins: int | None = None  # of a histogram
+    clusters: int | None = None  # of opponent hands
     sample: int | None = None  # hands drawn by weight for the clustering, 0 all; all are assigned
-    iterations: int = 40  # of Lloyd's algorithm, at most
+    iterations: int | None = None  # of Lloyd's algorithm, at most
     levels: int | None = None  # 2: groups first, then buckets within them
     public: int = 0  # clusters of boards, inside which the buckets lie
     nested: bool = False  # a bucket determines that of the street before
@@ -151,6 +156,8 @@ def check_recipe(recipe: Recipe) -> None:
     parts = {street: recipe.part(street) for street in recipe.streets}
     for street, part in parts.items():
         _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
+        _check_keys(street, part)
+        _check_count(recipe, street)
         _check_nesting(street, part, small=recipe.deck is not None)
         _check_history(recipe, street, part)
     build_order(recipe)
@@ -165,9 +172,31 @@ def _check_values_keys(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
             continue
         if not recipe.values:
             raise ValueError(f"{street}.features = 'values' needs policies: name them, as values = [\"policy\"]")
-        if part.public or part.nested or part.levels == 2:
-            key = "public" if part.public else "nested" if part.nested else "levels"
-            raise ValueError(f"{street}.{key} and {street}.features = 'values' cannot be combined: leave {key} out")
+
+
+def _check_keys(street: str, part: StreetRecipe) -> None:
+    """Raise `ValueError` for a key that is given and means nothing for the features of its street."""
+    for field in msgspec.structs.fields(StreetRecipe):
+        key, value = field.name, getattr(part, field.name)
+        if key != "features" and value != field.default and key not in _APPLY[part.features]:
+            text = f"{value}".lower() if isinstance(value, bool) else repr(value)
+            keys = ", ".join(_APPLY[part.features])
+            raise ValueError(
+                f"{street}.{key} = {text} means nothing where {street}.features = {part.features!r}, which takes "
+                f"{keys}: leave it out"
+            )
+
+
+def _check_count(recipe: Recipe, street: str) -> None:
+    """Raise `ValueError` for more buckets than a street has classes of hands, or in a small deck hands and boards."""
+    buckets = recipe.part(street).buckets
+    if recipe.deck is None:
+        most = LOSSLESS_BUCKETS[street]
+    else:
+        listing = recipe.deck.listing()
+        most = len(listing.hands) * len(listing.boards[STREETS.index(street)])
+    if buckets is not None and buckets > most:
+        raise ValueError(f"{street}.buckets = {buckets} is not allowed: the {street} has at most {most:,}")
 
 
 def _allowed(recipe: Recipe, street: str) -> tuple[str, ...]:
@@ -214,8 +243,6 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
         return
     if part.public and part.nested:
         raise ValueError(f"{street}.public and {street}.nested cannot be combined: choose one of them")
-    if part.features == "lossless":
-        raise ValueError(f"{inside} means nothing where {street}.features = 'lossless': leave it out")
     if part.levels == 2:
         raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
     if part.nested and street == STREETS[0]:
@@ -267,7 +294,9 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
     """What decides a street's buckets, defaults resolved: two recipes that agree here, and in parents, share it."""
     part, small = recipe.part(street), recipe.deck is not None
     document: dict[str, Any] = {"street": street, "features": part.features}
-    document.update({key: getattr(part, key) for key in _KEYS[part.features]})
+    for key in _KEYS[part.features]:
+        value = getattr(part, key)
+        document[key] = _DEFAULTS.get(key) if value is None else value
     if recipe.deck is not None:
         document["deck"] = {**msgspec.to_builtins(recipe.deck), "board_cards": list(recipe.deck.board_cards)}
         document["nested"] = part.nested

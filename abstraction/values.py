@@ -6,7 +6,7 @@ makes alike.  Where there are many boards the centres are those of a sample, and
 assigned to its nearest, board by board, so that no more than `_TOGETHER` boards are ever described in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -36,6 +36,9 @@ class ValueSource(Protocol):
 
     def __call__(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.float32]:
         """[n, slots, D] of boards [n] of a street, by their numbers."""
+
+    def check(self, streets: Sequence[str]) -> None:
+        """Raise `ValueError` where it cannot tell what hands of these streets are worth."""
 
 
 class Alike(Protocol):

@@ -20,6 +20,7 @@ from mccfr.runs.results.evaluating import evaluate_found
 from mccfr.runs.results.matches import play_opened
 from mccfr.runs.results.players import Manner, Opened, open_player
 from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent
+from mccfr.user_code import function_name
 
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
@@ -67,8 +68,9 @@ def _method_of(function: Callable[[Profile], float]) -> type[Method]:
     """A method that finds what a function does."""
 
     def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
-        return {"value_chips": float(function(side))}
+        return {"value_chips": function(side)}
 
+    find.__module__, find.__qualname__ = function_name(function).split(":")
     return type(getattr(function, "__name__", "function"), (Method,), {"find": find, "__doc__": function.__doc__})
 
 

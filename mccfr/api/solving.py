@@ -23,13 +23,14 @@ from mccfr.policy.query import query
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.write import policy_provenance
 from mccfr.solvers.configured import configured_game, form_for
-from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.registry import algorithm_of, user_code
 from mccfr.solvers.rules import RegretRule, regret_rule
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.solvers.variants import Variant
 from mccfr.solvers.warm_start import begin_sampled
 from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
+from mccfr.user_code import UserCodeError
 from storage.space import available_memory_bytes
 
 _REPORT_SECONDS = 1.0
@@ -222,8 +223,15 @@ class Solver:
         return f"<solver {self._algorithm.name} of {self.game.name}: {done}>"
 
     def strategy(self) -> Strategy:
-        """The average strategy so far, as arrays."""
-        return self._algorithm.averages.strategy(self.game, self._tables, self.nodes_touched, self.iterations)
+        """The average strategy so far, as arrays; `UserCodeError` where a user's rule has made no numbers of it."""
+        try:
+            return self._algorithm.averages.strategy(self.game, self._tables, self.nodes_touched, self.iterations)
+        except ValueError as error:
+            if (code := user_code(self._config)) is None:
+                raise
+            raise UserCodeError(
+                f"{error}, after {self.iterations:,} iterations of {code}: it must make numbers"
+            ) from None
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""

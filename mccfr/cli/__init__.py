@@ -3,8 +3,10 @@
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
@@ -25,6 +27,9 @@ from mccfr.cli import (
     upi,
     view,
 )
+from mccfr.cli.progress import HistoryCounts
+from mccfr.trees.counting import counts_reported
+from mccfr.user_code import UserCodeError
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 _MARKS = "manifest.json", "meta.json", "networks.json", "preflop"
@@ -45,9 +50,25 @@ click.rich_click.COMMAND_GROUPS = {
 }
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.RichGroup):
+    """Runs a command; prints how far a long import of a game is, and with --traceback where an error was raised."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with counts_reported(HistoryCounts()):
+                return super().invoke(ctx)
+        except Exception as error:
+            if ctx.params["tracebacks"] and not isinstance(error, click.ClickException | click.exceptions.Exit):
+                traceback.print_exception(error)
+            raise
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="mccfr")
-def cli() -> None:
+@click.option(
+    "--traceback", "tracebacks", is_flag=True, help="Print Python's traceback of an error before its sentence."
+)
+def cli(tracebacks: bool) -> None:
     """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
 
     A run is one TOML file: the game, the solver, its limits. Examples come along and are named without a path. Try:
@@ -60,6 +81,7 @@ def cli() -> None:
 
     Exit status: 0 done; 2 bad input, said in one sentence; 75 stopped by a signal, resumable; 1 anything else.
     """
+    del tracebacks  # `_Commands` looks at it
 
 
 _ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, review, view, upi, experiments, abstraction
@@ -111,5 +133,7 @@ def _explain(error: BaseException, code: int) -> int:
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(text.split())  # libraries write several lines
+    if isinstance(error, UserCodeError) and error.__cause__ is not None:
+        text += "; mccfr --traceback COMMAND ... prints the traceback"
     click.echo(f"mccfr: {text}", err=True)
     return code

@@ -19,7 +19,8 @@ def abstraction() -> None:
 @click.argument("recipe", type=path_type)
 @click.option("--out", type=path_type, help="Directory; default: beside the recipe, named like it.")
 @click.option("--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Threads.")
-def build(recipe: Path, out: Path | None, workers: int) -> None:
+@click.option("--replace", is_flag=True, help="Replace buckets of another recipe; runs on them cannot go on.")
+def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     """Build the abstraction that RECIPE describes; streets that are there already are left alone.
 
     RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to
@@ -34,6 +35,7 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
     from mccfr.evaluation.value_features import builder
+    from mccfr.runs.directory.status import runs_on
     from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
@@ -41,7 +43,14 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with reporter() as report, naming_stages(report) as progress:
-        built = builder(file, target, workers, progress).build()
+        made = builder(file, target, workers, progress)
+        if others := made.replaced():
+            trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
+            told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
+            if not replace:
+                raise FileExistsError(f"{told}: choose another directory with --out, or replace them with --replace")
+            report.message(f"{told}: replacing them")
+        built = made.build(replace=replace)
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 

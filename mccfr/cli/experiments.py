@@ -60,17 +60,23 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     if stopped is not None:
         click.echo(f"mccfr: stopped by signal {stopped}; the same command goes on", err=True)
         raise click.exceptions.Exit(75)
-    click.echo(_summary_text(found))
+    click.echo(_summary_text(found, described.axis))
 
 
-def _summary_text(found: "Sequence[Curve]") -> str:
-    """One line for each curve: where it ends."""
+def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
+    """One line for each curve, at the last point that all curves of its measure have."""
     width = max((len(curve.variant) for curve in found), default=0)
     lines = []
     for curve in found:
-        low, high, seeds = curve.low[-1], curve.high[-1], int(curve.seeds[-1])
-        band = f"  (95 %: {low:.4g} to {high:.4g}, {seeds} seeds)" if seeds > 1 else ""
-        lines.append(f"{curve.variant:{width}}  {curve.measure} {curve.mean[-1]:.6g}{band}")
+        shared = set.intersection(*({*each.point.tolist()} for each in found if each.measure == curve.measure))
+        if not shared:
+            lines.append(f"{curve.variant:{width}}  {curve.measure}: no point was measured of every variant")
+            continue
+        point = max(shared)
+        place = curve.point.tolist().index(point)
+        low, high, seeds = curve.low[place], curve.high[place], int(curve.seeds[place])
+        band = f" (95 %: {low:.4g} to {high:.4g}, {seeds} seeds)" if seeds > 1 else ""
+        lines.append(f"{curve.variant:{width}}  {curve.measure} {curve.mean[place]:.6g}{band} at {point:,.10g} {axis}")
     return "\n".join(lines)
 
 

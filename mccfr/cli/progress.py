@@ -63,6 +63,23 @@ class LateLine:
         print(self.text, file=sys.stderr, flush=True)
 
 
+class HistoryCounts:
+    """Prints how many histories a game that is being compiled has so far: after two seconds, then every ten."""
+
+    def __init__(self) -> None:
+        self._name, self._next = "", 0.0
+
+    def __call__(self, name: str, histories: int, allowed: int) -> None:
+        """Print it on stderr if the last line is long enough ago."""
+        now = time.monotonic()
+        if name != self._name:
+            self._name, self._next = name, now + _LATE_SECONDS
+        elif now >= self._next:
+            self._next = now + _LINE_SECONDS
+            text = f"mccfr: {name}: {histories:,} histories so far, at most {allowed:,} are allowed"
+            print(text, file=sys.stderr, flush=True)
+
+
 class PlainReporter:
     """Lines on stderr: every ten seconds, where a phase takes long, and whenever there is something to say."""
 

@@ -227,7 +227,7 @@ def _ending(run: "Run", outcome: Any) -> str:
 @click.argument("path", type=path_type)
 @abstraction_option
 def verify(path: Path, abstraction: Path | None) -> None:
-    """Check every byte of a run, a checkpoint, an abstraction, a policy or networks.
+    """Check every byte of a run and its abstraction, a checkpoint, an abstraction, a policy or networks.
 
     Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
     """

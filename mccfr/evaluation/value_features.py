@@ -143,17 +143,27 @@ class ProfileValues:
         self._recipe, self.identity, self._open, self._lock = recipe, identity, sides, Lock()
         self._sides: Sequence[Profile] | None = None
 
-    def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
-        """As `ValueSource`."""
+    def _opened(self) -> Sequence[Profile]:
+        """The policies, opened once."""
         with self._lock:
             self._sides = sides = self._sides or self._open()
+        return sides
+
+    def check(self, streets: Sequence[str]) -> None:
+        """Raise `ValueError` for a policy that cannot be opened or is of other cards, and where nobody decides."""
+        for street in streets:
+            if not any(side.game.tree.row_slots[2 * STREETS.index(street) :][:2].any() for side in self._opened()):
+                raise ValueError(
+                    f"values: nobody decides on the {street} in the policies: name one where somebody does"
+                )
+
+    def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
+        """What hands are worth by each policy, side by side."""
+        sides = self._opened()
         here, known = STREETS.index(street), boards.tolist()
         if self._recipe.deck is None:
             known = [tuple(board) for board in canonical_boards(STREET_CARDS[street])[boards].tolist()]
-        found = np.concatenate([street_features(side, here, known, self._recipe.seed) for side in sides], axis=2)
-        if not found.shape[2]:
-            raise ValueError(f"values: nobody decides on the {street} in the policies: name one where somebody does")
-        return found
+        return np.concatenate([street_features(side, here, known, self._recipe.seed) for side in sides], axis=2)
 
 
 def policy_values(recipe: Recipe, base: Path) -> ProfileValues | None:

@@ -155,6 +155,12 @@ class Experiment:
         )
 
     @property
+    def runs(self) -> list[tuple[int, ExperimentVariant]]:
+        """Seed and variant of every run, in the order in which they are made."""
+        own = [variant for variant in self.variants if variant.average is None]
+        return [(seed, variant) for seed in self.seeds for variant in own if seed in self.seeds_of(variant)]
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods of evaluation that find the measures."""
         return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
@@ -236,6 +242,8 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
         raise ValueError(f"{source}: compare.seeds is empty: give at least one seed, such as [0, 1, 2]")
     if len(set(table.seeds)) != len(table.seeds):
         raise ValueError(f"{source}: compare.seeds = {list(table.seeds)!r} names a seed twice")
+    if not all(0 <= seed < 2**63 for seed in table.seeds):
+        raise ValueError(f"{source}: compare.seeds = {list(table.seeds)!r} is not allowed: seeds are 0 to 2**63 - 1")
     return Experiment(
         table.title,
         table.x,
@@ -315,6 +323,8 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
     made: list[ExperimentVariant] = []
     for wanted in table.variant or (_VariantTable(name="run"),):
         where, changed = f"{source}: variant {wanted.name!r}", document
+        if any(wanted.name == other.name for other in made):
+            raise ValueError(f"{where} is there twice: each variant needs a name of its own")
         if wanted.of is not None or wanted.average is not None:
             made.append(_other_average(wanted, made, where))
             continue

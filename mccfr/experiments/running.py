@@ -1,5 +1,6 @@
 """The runs of an experiment, one after the other: ordinary run directories, each continued where it stands."""
 
+import json
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -10,7 +11,7 @@ import msgspec
 from mccfr.config.file import to_document
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.evaluation.units import signals_noted
-from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
+from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.state import check_own
@@ -21,11 +22,14 @@ from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, 
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from storage import durable
+from storage.json_files import read_json
 from storage.locked_checkpoints import open_locked
 from storage.outputs import begins_with, check_output
 
 RUNS = "runs"
 TABLE, SUMMARY, PAIRS, PLOT = FILES = "table.csv", "summary.csv", "pairs.csv", "plot.png"
+POINTS = "points.json"
+"""The points at which each run was or will be measured, by the name of its directory."""
 _TABLE_HEAD = b"variant,seed,point,"
 _REACHED = 1.05  # a point in seconds counts as reached from 5 % below
 
@@ -48,9 +52,10 @@ def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
 
 
 def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
-    """The experiment with its configurations in full, once all of it has been found fit to run.
+    """The experiment with its configurations in full, once all variants and seeds have been found fit to run.
 
-    Raises `ValueError` or `OSError` for what would fail later: games, tables, measures and room of every variant.
+    Raises `ValueError` or `OSError` for what would fail later: games, tables, measures and room of every variant, and
+    a directory that holds another run than the one of its variant and seed.
     """
     checked = []
     for variant in experiment.variants:
@@ -70,7 +75,11 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
                 f"choose of {others}"
             )
         checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=start.completed.solver)))
-    return replace(experiment, variants=tuple(checked))
+    experiment = replace(experiment, variants=tuple(checked))
+    for seed, variant in experiment.runs:
+        if rundir.is_run(directory := run_path(out, variant, seed)):
+            _opened(experiment.run_config(variant, seed), directory)
+    return experiment
 
 
 def check_out(out: Path) -> None:
@@ -116,21 +125,23 @@ def run_experiment(
 
 
 def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
-    own = [variant for variant in experiment.variants if variant.average is None]
-    todo = [(seed, variant) for seed in experiment.seeds for variant in own if seed in experiment.seeds_of(variant)]
+    todo = experiment.runs
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
         config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+        report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
         if rundir.is_run(directory) and not pending(experiment, _opened(config, directory)):
+            _report_passed(experiment, out, directory, report)
             continue
         described, algorithm = to_document(config), algorithm_of(config)
         key = (described["game"], described["abstraction"], config.run.strata, algorithm.traits.over_histories)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
-        report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
         report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
         terms = Terms(report, force=force)
         run, game = start_run(config, Path(), directory, terms, game=built[1], ignored=variant.ignored)
+        _note_points(experiment, out, run)
+        _report_passed(experiment, out, directory, report)
         stopped = noted[0] if noted else _continue(experiment, run, game, report, force)
         if stopped:
             return stopped
@@ -146,19 +157,58 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
         raise ValueError(f"{text}; choose another output for the changed experiment, or remove that run") from None
 
 
+def measured_points(out: Path) -> dict[str, list[float]]:
+    """Ascending points at which each run below `out` was or will be measured, by the name of its directory.
+
+    Raises `ValueError` for a damaged file.
+    """
+    path = out / POINTS
+    if not path.is_file():
+        return {}
+    try:
+        return msgspec.convert(read_json(path), dict[str, list[float]])
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {error}: remove it and the runs beside it, or choose another output") from None
+
+
+def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
+    """Write down where a run that goes on is measured: at earlier points that it has reached, and at those ahead."""
+    known, reached = measured_points(out), _reached(experiment, run)
+    before = [point for point in known.get(run.directory.name, []) if point <= reached]
+    known[run.directory.name] = sorted({*before, *(point for point in experiment.points if point > reached)})
+    durable.replace_file(out / POINTS, json.dumps(known).encode())
+
+
+def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
+    """Name the points that a run had passed without being measured when the experiment's points were changed."""
+    passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
+    if passed:
+        points = ", ".join(f"{point:,.10g}" for point in passed)
+        reporter.message(f"the run has passed {points} {experiment.axis} without being measured: no rows for them")
+
+
+def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
+    """The state in a run's newest checkpoint; None where there is no checkpoint."""
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    return None if newest is None else check_own(run, newest).state
+
+
+def _reached(experiment: Experiment, run: rundir.Run) -> float:
+    """The value on the experiment's axis up to which a run has reached points; 0 before its first checkpoint."""
+    state = _newest_state(run)
+    if state is None:
+        return 0.0
+    return float(state[AXES[experiment.axis]]) * (_REACHED if experiment.axis == "seconds" else 1)
+
+
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     """Points that a run has yet to reach; the last one counts as reached once it is evaluated too."""
-    newest = open_locked(run.path(rundir.CHECKPOINTS))
-    if newest is None:
+    state, reached = _newest_state(run), _reached(experiment, run)
+    if state is None:
         return list(experiment.points)
-    state = check_own(run, newest).state
     last = next(run.backwards(rundir.EVALUATIONS), None)
     evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
-    if experiment.axis == "seconds":
-        left = [point for point in experiment.points if point > _REACHED * state["training_seconds"]]
-    else:
-        done = state["nodes_touched" if experiment.axis == "nodes" else "iterations"]
-        left = [point for point in experiment.points if point > done]
+    left = [point for point in experiment.points if point > reached]
     return left if evaluated or left else [experiment.points[-1]]
 
 
@@ -178,5 +228,5 @@ def _continue(
 
 def trained_seconds(run: rundir.Run) -> float:
     """Training seconds up to a run's newest checkpoint."""
-    newest = open_locked(run.path(rundir.CHECKPOINTS))
-    return 0.0 if newest is None else float(check_own(run, newest).state["training_seconds"])
+    state = _newest_state(run)
+    return 0.0 if state is None else float(state["training_seconds"])

@@ -1,9 +1,12 @@
 """What an experiment's runs have shown, as rows, and their means over seeds as curves; both as CSV files.
 
 A run's strategy is measured at the first iteration boundary at or after a point (in seconds: at the end of the session
-that trained up to it).  Over seeds curves are geometric means, because exploitability runs over powers of ten, with the
-95 % interval of that mean: the logarithms' mean plus and minus Student's t times their standard error.  What opponents
-win, which may be less than nothing, has ordinary means.
+that trained up to it).  A run has rows for the points at which it was measured and no others, so that variants meet
+only at points that they share, however the experiment was changed between its runs.
+
+Over seeds curves are geometric means, because exploitability runs over powers of ten, with the 95 % interval of that
+mean: the logarithms' mean plus and minus Student's t times their standard error.  What opponents win, which may be less
+than nothing, has ordinary means.
 """
 
 import csv
@@ -19,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
-from mccfr.experiments.running import PAIRS, SUMMARY, TABLE, run_path
+from mccfr.experiments.running import PAIRS, SUMMARY, TABLE, measured_points, run_path
 from mccfr.intervals import student95
 from mccfr.runs.directory import run as rundir
 from storage import durable
@@ -75,12 +78,12 @@ class Curve:
 
 def read_rows(experiment: Experiment, out: Path) -> list[Row]:
     """One row for each variant, seed and point that has been reached, from the run directories below `out`."""
-    rows: list[Row] = []
+    rows, points = list[Row](), measured_points(out)
     for variant in experiment.variants:
         for seed in experiment.seeds_of(variant):
             directory = run_path(out, variant, seed)
-            if rundir.is_run(directory):
-                rows.extend(_run_rows(experiment, variant, seed, rundir.open_run(directory)))
+            if rundir.is_run(directory) and (measured := points.get(directory.name)):
+                rows.extend(_run_rows(experiment, variant, seed, rundir.open_run(directory), measured))
     return rows
 
 
@@ -96,7 +99,10 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
     return found
 
 
-def _run_rows(experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run) -> list[Row]:
+def _run_rows(
+    experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run, points: Sequence[float]
+) -> list[Row]:
+    """The rows of a run, which was measured at `points`, at those of them that are the experiment's."""
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column = AXES[experiment.axis]
@@ -110,8 +116,8 @@ def _run_rows(experiment: Experiment, variant: ExperimentVariant, seed: int, run
             touched = record["nodes_touched"] - before["nodes_touched"]
             found["nodes_per_iteration"] = touched / iterations
             before = record
-        point = _point_of(experiment, found[column])
-        if point is None:
+        point = _point_of(experiment.axis, points, found[column])
+        if point not in experiment.points:
             continue
         row = rows.setdefault(point, found | {"point": point})
         if row["nodes_touched"] == record["nodes_touched"]:  # else of a later strategy, which stands for the same point
@@ -137,10 +143,9 @@ def _measured(record: Mapping[str, Any]) -> Row:
     return {f"{name}_{key}": cell for key, cell in {**found, "low95_chips": low, "high95_chips": high}.items()}
 
 
-def _point_of(experiment: Experiment, value: float) -> float | None:
+def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
     """The point that a measurement stands for: the last one at or before it; in seconds the nearest."""
-    points = experiment.points
-    if experiment.axis == "seconds":
+    if axis == "seconds":
         return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
     place = bisect_right(points, value)
     return points[place - 1] if place else None

@@ -16,6 +16,7 @@ from mccfr.solvers.solver import Algorithm, Traits
 from mccfr.solvers.solver import Share as RunShare
 from mccfr.tables.layout import TableLayout, TableSet, make_layout, table_name
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL, CompiledTree
+from mccfr.user_code import calling
 from storage.schema import ArraySpec
 
 Row = npt.NDArray[np.float64]
@@ -172,7 +173,8 @@ class Iterations:
             self.state.iterations += 1
             iterations += 1
             algorithm.rng = np.random.default_rng([algorithm.config.solver.seed, self.state.iterations])
-            algorithm.iterate(self.state.iterations)
+            with calling(algorithm.iterate, f" in iteration {self.state.iterations}"):
+                algorithm.iterate(self.state.iterations)
         self.state.nodes += algorithm.nodes
         self.busy_seconds += time.perf_counter() - began
         return iterations, algorithm.nodes

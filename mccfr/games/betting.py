@@ -8,12 +8,15 @@ whole hand, as in the ACPC protocol: `r300` raises *to* 300.
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, isfinite
+from numbers import Real
+from operator import lt
 from typing import NamedTuple
 
 import numpy as np
 
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
+from mccfr.user_code import UserCodeError, function_name, is_foreign, user_error
 
 MAX_NODES = 10_000_000
 """A node takes about 300 bytes while a tree is compiled and looked at: 3 GB.  runs/hunl-large.toml has 298,498."""
@@ -170,7 +173,8 @@ class _Builder:
         self.put_in = (array("d"), array("d"))  # of each player, at each decision
         self.raise_label: dict[float, str] = {}
         self.has_edits = bool(rules.added or rules.removed)
-        self.above = [NO_PARENT]  # of every node, where lines are edited
+        self.foreign = is_foreign(rules.raise_targets)
+        self.above = [NO_PARENT]  # of every node, where lines are edited or named in errors
         self.made: set[tuple[str, str, float]] = set()  # edits that were made
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
@@ -185,12 +189,39 @@ class _Builder:
             label = self.raise_label[target] = self.rules.raise_text.format(amount_text(target))
         return label
 
-    def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """The targets at a decision, with the amounts that the rules add on its line, and without those they remove."""
-        rules, path = self.rules, [node]
+    def line(self, node: int) -> str:
+        """The actions that lead to a node, without the / between streets."""
+        path = [node]
         while (above := self.above[path[-1]]) != NO_PARENT:
             path.append(above)
-        line = "".join(self.label[each] for each in reversed(path))
+        return "".join(self.label[each] for each in reversed(path))
+
+    def targets(self, node: int, state: BettingState) -> Sequence[float]:
+        """Amounts that the rules let the actor raise to; a user's are checked, and `UserCodeError` names the line."""
+        if not self.foreign:
+            return self.rules.raise_targets(state)
+        function, where = self.rules.raise_targets, f" after the line {self.line(node)!r}"
+        try:
+            found = list(function(state))
+            numbers = all(isinstance(target, Real) and isfinite(target) for target in found)
+        except Exception as error:
+            raise user_error(function, error, where) from error
+        stack = min(self.rules.stack, MAX_CHIPS)
+        if not numbers or not all(map(lt, (state.to_call, *found), (*found, inf))) or max(found, default=0) > stack:
+            raise UserCodeError(
+                f"{function_name(function)}{where} returned {found}; amounts to raise to are needed, ascending, above "
+                f"{amount_text(state.to_call)} and at most {stack:g} chips"
+            )
+        if len({self.label_of_raise(target) for target in found} | {"f", "c"}) != len(found) + 2:
+            raise UserCodeError(
+                f"{function_name(function)}{where} returned {found}, which raise_text = {self.rules.raise_text!r} "
+                "writes alike: write {} where the amount stands"
+            )
+        return found
+
+    def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
+        """The targets at a decision, with the amounts that the rules add on its line, and without those they remove."""
+        rules, line = self.rules, self.line(node)
         for amounts, what in ((rules.added, "add"), (rules.removed, "remove")):
             for amount in amounts.get(line, ()):
                 self.made.add((what, line, amount))
@@ -229,7 +260,7 @@ class _Builder:
                 self.end_touched.append(1 + self.run_out[state.street])
             else:
                 children.append((call, after_call))
-        targets = rules.raise_targets(state) if state.to_call < rules.stack else ()
+        targets = self.targets(node, state) if state.to_call < rules.stack else ()
         if self.has_edits:
             targets = self.edited(node, state, targets) if state.to_call < rules.stack else ()
         self.check_size(state, targets)
@@ -239,7 +270,7 @@ class _Builder:
         self.block.append(2 * state.street + state.player)
         self.count.append(len(self.label) - first)
         self.touched.append(1 + state.dealt)
-        if self.has_edits:
+        if self.has_edits or self.foreign:
             self.above.extend([node] * (len(self.label) - first))
         for chips, amount in zip(self.put_in, state.put_in, strict=True):
             chips.append(amount)
@@ -284,6 +315,26 @@ class _Builder:
         return CompiledTree(arrays, parent, label, streets, rows.row_slots, rows.row_count, put_in=put_in)
 
 
+def _check_rules(rules: BettingRules) -> None:
+    """Raise `UserCodeError` for a user's rules that no betting can follow; amounts are checked as they are offered."""
+    streets = rules.streets
+    problem = None
+    if len(rules.put_in) != 2 or not all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in):
+        problem = f"put_in = {rules.put_in!r} is not allowed; two finite amounts of at least 0 are needed"
+    elif not streets or any(player not in (0, 1) for player in rules.first_player):
+        problem = f"first_player = {rules.first_player!r} is not allowed; player 0 or 1 is needed for each street"
+    elif rules.board_cards and len(rules.board_cards) != streets:
+        problem = (
+            f"board_cards = {rules.board_cards!r} is not allowed; a number is needed for each of {streets} streets"
+        )
+    elif not rules.stack >= max(rules.put_in):
+        problem = f"stack = {rules.stack!r} is not allowed; it must be at least what is put in, {max(rules.put_in)}"
+    elif not 0 <= rules.minimum_bet < inf:
+        problem = f"minimum_bet = {rules.minimum_bet!r} is not allowed; a finite amount of at least 0 is needed"
+    if problem is not None:
+        raise UserCodeError(f"the betting rules of {function_name(rules.raise_targets)}: {problem}")
+
+
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
     """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
 
@@ -294,6 +345,8 @@ def build_tree(rules: BettingRules, start: BettingState | None = None) -> Compil
     """
     if rules.streets > MAX_STREETS:
         raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
+    if is_foreign(rules.raise_targets):
+        _check_rules(rules)
     builder = _Builder(rules if start is None else replace(rules, added={}, removed={}))
     todo = [(0, start or rules.start())]
     while todo:

@@ -18,8 +18,9 @@ from mccfr.config.file import config_from, options_named
 from mccfr.config.games import GAMES, GameConfig
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AbstractionConfig
-from mccfr.games.game import Game
+from mccfr.games.game import Game, game_problem
 from mccfr.games.histories import count_histories
+from mccfr.user_code import UserCodeError, user_error
 
 Maker = Callable[..., Game]
 
@@ -74,15 +75,21 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 
 
 def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
-    """A user's game, from the function that its name stands for; only one that says it makes a `Game` is called."""
-    function = outside.find(outside.GAMES, name)
+    """The game of a user's function, which must be annotated as returning a `Game`; `UserCodeError` where it fails."""
+    function, said = outside.find(outside.GAMES, name), f"game.name = {name!r}"
     declared = get_type_hints(function).get("return")
     if not (isinstance(declared, type) and issubclass(declared, Game)):
-        raise ValueError(f"game.name = {name!r} does not say that it makes a game: write -> mccfr.Game after it")
+        raise ValueError(f"{said} does not say that it makes a game: write -> mccfr.Game after it")
     keys = {key: getattr(config, key) for key in config.__struct_fields__}
-    game = function(**(keys | game_files(config, base)))
+    try:
+        game = function(**(keys | game_files(config, base)))
+    except Exception as error:
+        told = user_error(function, error)
+        raise UserCodeError(f"{said}: {told}") from error.__cause__ or error
     if not isinstance(game, Game):
-        raise ValueError(f"game.name = {name!r} made a {type(game).__name__}, and no game")
+        raise ValueError(f"{said} made a {type(game).__name__}, and no game")
+    if (problem := game_problem(game)) is not None:
+        raise UserCodeError(f"{said}: {problem}")
     return game
 
 

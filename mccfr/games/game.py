@@ -1,6 +1,8 @@
 """What every game comes down to: a compiled tree and, for the poker family, the cards dealt beside it."""
 
 from dataclasses import dataclass
+from math import inf, isfinite
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -107,3 +109,21 @@ class Game:
             "infosets": int(self.infosets.sum()),
             "infosets_per_player": [int(self.infosets[player::2].sum()) for player in range(2)],
         }
+
+
+def game_problem(game: Game) -> str | None:
+    """What is wrong with the fields of a game that a user's function made, as a sentence; None if nothing is."""
+    if not isinstance(game.tree, CompiledTree):
+        return f"its tree is a {type(game.tree).__name__}; build_tree or build_history_tree makes one"
+    if len(game.cards.buckets) != game.tree.streets:
+        return f"its tree has {game.tree.streets} streets and its cards {len(game.cards.buckets)}; they must agree"
+    if game.rake is not None and not (0 < game.rake.share < 1 and game.rake.cap > 0):
+        return f"rake = {game.rake!r} is not allowed; a share between 0 and 1 and a cap above 0 are needed"
+    for name, least in (("offset_chips", -inf), ("pot_chips", 0.0), ("big_blind_chips", 0.0)):
+        value = getattr(game, name)
+        if value is None and name == "big_blind_chips":
+            continue
+        if not isinstance(value, Real) or not isfinite(value) or value <= least:
+            above = f" above {least:g}" if isfinite(least) else ""
+            return f"{name} = {value!r} is not allowed; a finite number{above} is needed"
+    return None

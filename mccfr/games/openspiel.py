@@ -10,7 +10,6 @@ from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tre
 
 MOST_HISTORIES = 20_000_000
 """Chance and terminals included: walking them in Python takes some ten minutes."""
-_ZERO = 1e-9  # sums of payoffs that OpenSpiel itself rounds
 
 
 def import_openspiel(config: OpenSpielGame) -> Game:
@@ -40,7 +39,8 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         if taken is not None:  # states are large: siblings that wait share their parent's
             state = state.child(taken)
         if state.is_terminal():
-            return _payoff(state, config.game)
+            first, second = state.returns()
+            return first, second
         if state.is_chance_node():
             actions, probabilities = zip(*state.chance_outcomes(), strict=True)
             names = [state.action_to_string(a) for a in actions]
@@ -93,10 +93,3 @@ def _problem(pyspiel: Any, game: Any) -> str | None:
         ),
     )
     return next((text for holds, text in conditions if not holds), None)
-
-
-def _payoff(state: Any, name: str) -> float:
-    first, second = state.returns()
-    if abs(first + second) > _ZERO * max(1.0, abs(first)):
-        raise ValueError(f"game.game = {name!r} is not zero sum: a terminal pays {first} and {second}")
-    return first

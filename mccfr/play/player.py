@@ -12,6 +12,7 @@ from mccfr.games.betting import BettingRules, BettingState, amount_text, may_cal
 from mccfr.games.game import Game
 from mccfr.games.in_tree import InTree, TreeState
 from mccfr.games.translation import Translation, actions_of
+from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 
 Betting = Translation | InTree
 """The real betting of a game (`mccfr.games.translation.real_betting`)."""
@@ -176,8 +177,19 @@ class Program(Player):
         """
 
     def _chosen(self, state: State, random: Random) -> str:
-        del state
-        return self.act(random)
+        """The action of `act`; `UserCodeError` where a user's raises or returns one that is not legal."""
+        if not is_foreign(self.act):
+            return self.act(random)
+        where = f" after the line {self.line!r}"
+        with calling(self.act, where):
+            action = self.act(random)
+        if not isinstance(action, str):
+            raise UserCodeError(f"{function_name(self.act)} returned {action!r}{where}; c, f, b or rN is needed")
+        try:
+            self._applied(state, action)
+        except ValueError as error:
+            raise UserCodeError(f"{function_name(self.act)} returned {action!r}: {error}") from None
+        return action
 
     @property
     def may_fold(self) -> bool:

@@ -10,6 +10,7 @@ from random import Random
 from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.play.player import Betting, Player, PlayerSpec, Program
+from mccfr.user_code import calling
 
 _MOST_RAISES = 20
 """On a street by those who always raise: in deep games they would not end otherwise."""
@@ -103,8 +104,9 @@ class ProgramSpec(PlayerSpec):
         """As `PlayerSpec.game`: any."""
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """As `PlayerSpec.player`."""
-        return self.program(betting, seed=seed)
+        """As `PlayerSpec.player`; `UserCodeError` where a user's class cannot be made."""
+        with calling(self.program):
+            return self.program(betting, seed=seed)
 
     def fingerprint(self) -> str:
         """As `PlayerSpec.fingerprint`, by the program's source."""

@@ -12,6 +12,7 @@ from mccfr.config.solvers import FORMER, FullWidthConfig, SolverConfig
 from mccfr.config.tables import Config
 from mccfr.solvers.former import FormerSampling
 from mccfr.solvers.solver import Algorithm
+from mccfr.user_code import function_name, is_foreign
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
     "external-sampling": "mccfr.solvers.sampling.external.algorithm:ExternalSampling",
@@ -55,3 +56,14 @@ def algorithm_of(config: Config) -> Algorithm:
     """The algorithm of a configuration; of former runs of CFR-BR at full width, that whose tables they have."""
     whole = isinstance(config.solver, FullWidthConfig)
     return algorithm_named("cfr" if whole else algorithm_name(config.solver))(config)
+
+
+def user_code(config: Config) -> str | None:
+    """What a user has written of a configuration's solver: its algorithm, regret rule or schedule; None for nothing."""
+    if isinstance(config.solver, FullWidthConfig):
+        from mccfr.solvers.full_width import variant_of
+
+        return variant_of(config.solver).user_code
+    name = algorithm_name(config.solver)
+    found = outside.find(outside.ALGORITHMS, name) if name not in _ALGORITHMS else None
+    return f"the algorithm {function_name(found)}" if found is not None and is_foreign(found) else None

@@ -13,9 +13,14 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import c_function, carray, errors, intrinsic, part_njit, types, uncached_njit
+from mccfr.user_code import UserCodeError, function_name, user_error
 
-_SAMPLES = ((0.0,), (-2.0,), (1.0, 0.0), (-1.0, -3.0), (0.25, -4.0, 2.0), (1.0, 1.0, 5.0, -1.0))
+_SAMPLES = (
+    *((0.0,), (-2.0,), (1.0, 0.0), (-1.0, -3.0), (0.0, 0.0, 0.0), (0.25, -4.0, 2.0), (1.0, 1.0, 5.0, -1.0)),
+    *((-1.0, 2.0, 3.0, -0.5, 7.0), (3.0, -2.0, 0.0, 0.5, -6.0, 1.0, 0.25, 4.0)),
+)
 _SCALE = 1024.0
+_EXPONENTS = (-60, 60)  # powers of two that regrets may have after many iterations
 _TOLERANCE = 1e-6
 
 Function = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], None]
@@ -35,7 +40,7 @@ class RegretRule:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.name = f"{function.__module__}:{function.__qualname__}"
+        self.name = function_name(function)
         self._compiled: Any = None
         self._check()
 
@@ -60,27 +65,36 @@ class RegretRule:
         except errors.NumbaError as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = next((line for line in lines[1:] if not line.startswith(("-", "During", "File"))), lines[0])
-            raise ValueError(f"the regret rule {self.name} does not compile: {why}") from error
+            raise UserCodeError(f"the regret rule {self.name} does not compile: {why}") from error
 
     def _check(self) -> None:
-        """`ValueError` where the function breaks what every solver builds on; it is called uncompiled."""
+        """Try the function, uncompiled, on a few infosets; `UserCodeError` where it breaks what every solver needs."""
         for sample in _SAMPLES:
             once, scaled = self._strategy(sample), self._strategy(tuple(_SCALE * regret for regret in sample))
             where = f"the regret rule {self.name} makes {once} of the regrets {list(sample)}"
-            sound = all(isfinite(share) and share >= 0 for share in once)
-            if not sound or not isclose(sum(once), 1, abs_tol=_TOLERANCE):
-                raise ValueError(f"{where}: probabilities are needed, which sum to 1")
             if any(abs(one - other) > _TOLERANCE for one, other in zip(once, scaled, strict=True)):
-                raise ValueError(
+                raise UserCodeError(
                     f"{where} and {scaled} of {_SCALE:g} times as large ones: the scale of regrets must not matter, "
                     "because it differs from one solver to another"
                 )
+            for exponent in _EXPONENTS:
+                self._strategy(tuple(2.0**exponent * regret for regret in sample))
 
     def _strategy(self, regrets: tuple[float, ...]) -> list[float]:
-        strategy = np.full(len(regrets), np.nan)
-        with np.errstate(all="ignore"):
-            self.function(np.array(regrets), strategy)
-        return [float(share) for share in strategy]
+        """What the function makes of the regrets of an infoset: probabilities, or `UserCodeError`."""
+        given, strategy = np.array(regrets), np.full(len(regrets), np.nan)
+        try:
+            with np.errstate(all="ignore"):
+                self.function(given, strategy)
+        except Exception as error:
+            raise user_error(self.function, error, f" for the regrets {list(regrets)}") from error
+        made = [float(share) for share in strategy]
+        where = f"the regret rule {self.name} makes {made} of the regrets {list(regrets)}"
+        if not all(isfinite(share) and share >= 0 for share in made) or not isclose(sum(made), 1, abs_tol=_TOLERANCE):
+            raise UserCodeError(f"{where}: probabilities are needed, which sum to 1")
+        if not np.array_equal(given, regrets):
+            raise UserCodeError(f"the regret rule {self.name} changes the regrets {list(regrets)}: it must leave them")
+        return made
 
 
 def regret_rule(function: Function) -> RegretRule:
@@ -90,7 +104,8 @@ def regret_rule(function: Function) -> RegretRule:
     A the number of actions.  What it does must not depend on the scale of the regrets.  It is compiled by numba when a
     solver first needs it, and so must keep to what numba knows.
 
-    Raises `ValueError` where what it fills in are no probabilities, or change with the scale.
+    Raises `UserCodeError` where it raises, changes the regrets, or fills in what are no probabilities or changes with
+    the scale.
     """
     return RegretRule(function)
 

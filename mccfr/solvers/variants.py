@@ -20,13 +20,16 @@ his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedu
 with a `step` of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import wraps
 from math import exp, inf, isfinite, isnan, log
+from typing import Any
 
 from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
 from mccfr.solvers.rules import RegretRule
+from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
@@ -63,6 +66,18 @@ class Variant:
     averaging_power: Power = 0.0
     updates: str = "alternating"
     horizon: int | None = None
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "step" in cls.__dict__:
+            cls.step = _checked(cls.__dict__["step"])  # type: ignore[assignment, method-assign]
+
+    @property
+    def user_code(self) -> str | None:
+        """The regret rule or the schedule that a user has written; None where there is neither."""
+        if isinstance(self.regret_minimiser, RegretRule):
+            return f"the regret rule {self.regret_minimiser.name}"
+        return f"the schedule {function_name(type(self).step)}" if is_foreign(type(self).step) else None
 
     @property
     def alternating(self) -> bool:
@@ -109,6 +124,24 @@ class Variant:
             ((iteration - 1) / iteration) ** gamma,
             1.0,
         )
+
+
+def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
+    """A derived class's `step` that raises `UserCodeError` where it fails, or returns what is no `Step` of numbers."""
+
+    @wraps(step)
+    def checked(self: Variant, iteration: int) -> Step:
+        with calling(step, f" for iteration {iteration}"):
+            found = step(self, iteration)
+            sound = isinstance(found, Step) and all(map(isfinite, found))
+        if not sound:
+            raise UserCodeError(
+                f"{function_name(step)} returned {found!r} for iteration {iteration}; a Step of finite numbers is "
+                "needed, as super().step(iteration) returns it"
+            )
+        return found
+
+    return checked
 
 
 def _regret_factor(iteration: int, exponent: float) -> float:

@@ -1,21 +1,29 @@
 """Trees of whole histories: games that keep chance and hidden moves in the tree, compiled history by history.
 
-A player's infosets are named by what he has seen.  The tree is accepted only if both players have perfect recall: all
-histories of an infoset must come after the same infosets and actions of its owner.  Step by step, the last of them is
-enough to compare.
+A player's infosets are named by what the player has seen.  The tree is accepted only if both players have perfect
+recall: all histories of an infoset must come after the same infosets and actions of its player.  Step by step, the last
+of them is enough to compare.
+
+What the game's function says of a history is checked before it is used: probabilities, labels, players and payoffs.
 """
 
 from array import array
 from collections.abc import Callable, Sequence
+from math import fsum, isfinite
+from numbers import Integral, Real
 from sys import intern
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.counting import count_callback
+from mccfr.user_code import UserCodeError, user_error
 from storage.space import available_memory_bytes
 
 MAX_HISTORIES = 100_000_000
+MAX_DEPTH = 5_000
+"""Moves of one history.  A game without an end reaches it at once, as histories are followed to their end first."""
 MAX_NAME_BYTES = 1 << 30  # games that print whole transcripts would fill the memory long before MAX_HISTORIES
 _MEMORY_SHARE = 0.8  # of what is available: the rest is for the tables and for others
 HISTORY_BYTES = 180
@@ -49,15 +57,19 @@ class Chance(NamedTuple):
     names: Sequence[str] | None = None
 
 
-Expansion = Decision | Chance | float
-"""What a history turns out to be; a number is a terminal's payoff to player 0 in chips."""
+Expansion = Decision | Chance | float | tuple[float, float]
+"""What a history turns out to be; at a terminal, the payoff to player 0 in chips, or the payoffs to both players."""
+
+_COUNT_STEP = 2_000  # histories between two calls of the progress callback
+_SUM_TOLERANCE = 1e-9
+_SHOWN = 60  # characters of a long history in messages, at its beginning and at its end
 
 
 class _Infosets:
     """One player's infosets: names with their rows, and by row the first slot, the labels and what came before."""
 
-    def __init__(self, player: int, game: str) -> None:
-        self.player, self.game = player, game
+    def __init__(self, player: int) -> None:
+        self.player = player
         self.rows: dict[str, int] = {}
         self.slot, self.before = array("i"), array("i")
         self.labels: list[tuple[str, ...]] = []
@@ -75,13 +87,13 @@ class _Infosets:
             return self._add(name, labels, before)
         if self.before[row] != before:
             raise ValueError(
-                f"{self.game} is not of perfect recall: player {self.player} forgets what he did or saw before his "
-                f"infoset {name!r}"
+                f"not of perfect recall: player {self.player} forgets earlier actions or observations at the infoset "
+                f"{name!r}, which has histories with different ones"
             )
         if self.labels[row] != labels:
             raise ValueError(
-                f"{self.game}: infoset {name!r} of player {self.player} has the actions {' '.join(self.labels[row])} "
-                f"in one history and {' '.join(labels)} in another; they must be the same"
+                f"infoset {name!r} of player {self.player} has the actions {' '.join(self.labels[row])} in one history "
+                f"and {' '.join(labels)} in another; they must be the same"
             )
         return row
 
@@ -89,8 +101,8 @@ class _Infosets:
         self.name_bytes += len(name)
         if self.name_bytes > MAX_NAME_BYTES:
             raise ValueError(
-                f"{self.game}: the names of player {self.player}'s infosets take more than {MAX_NAME_BYTES:,} bytes, "
-                "the most allowed: take a smaller game"
+                f"the names of player {self.player}'s infosets take more than {MAX_NAME_BYTES:,} bytes, the most "
+                "allowed: take a smaller game"
             )
         row = self.rows[name] = len(self.rows)
         self.slot.append(self.slots)
@@ -134,52 +146,151 @@ class _Records:
         return first
 
 
+class _Checks:
+    """Checks what a game's function says of a history; `UserCodeError` names the history that is wrong."""
+
+    def __init__(self, game: str, records: _Records) -> None:
+        self.game, self.records = game, records
+        self.sound: set[tuple[str, ...]] = set()  # labels that have been checked
+
+    def place(self, node: int) -> str:
+        """A history for messages: the labels that lead to it, or the names of actions where there are some."""
+        labels, named, path = self.records.label, self.records.named, []
+        while node:
+            path.append((named[node] if node < len(named) else "") or labels[node])
+            node = self.records.parent[node]
+        text = " ".join(reversed(path))
+        if len(text) > 3 * _SHOWN:
+            text = f"{text[:_SHOWN]} ... {text[-_SHOWN:]}"
+        return f" after the history {text!r}" if path else " at the root"
+
+    def refuse(self, node: int, problem: str) -> UserCodeError:
+        """An error that says what is wrong at a history."""
+        return UserCodeError(f"{self.game},{self.place(node)}: {problem}")
+
+    def payoff(self, node: int, found: Any) -> float:
+        """The payoff to player 0 of a terminal, which is a number, or a pair of numbers that sum to 0."""
+        if type(found) is float and isfinite(found):
+            return found
+        pair = found if isinstance(found, tuple | list) else (found, 0)
+        if len(pair) != 2 or not all(isinstance(each, Real) and isfinite(each) for each in pair):
+            raise self.refuse(
+                node, f"the payoff is {found!r}; a finite number of chips to player 0 is needed, or a pair of them"
+            )
+        if pair is found and abs(pair[0] + pair[1]) > _SUM_TOLERANCE * max(1.0, abs(pair[0])):
+            raise self.refuse(
+                node,
+                f"the payoffs {pair[0]} and {pair[1]} sum to {pair[0] + pair[1]:.9g}; only zero-sum games are solved",
+            )
+        return float(pair[0])
+
+    def actions(self, node: int, found: Decision | Chance) -> None:
+        """Labels that are distinct words, as many as there are children; probabilities, or a player and an infoset."""
+        chance = isinstance(found, Chance)
+        what = "outcome" if chance else "action"
+        for column in (found.labels, found.children, found.probabilities if isinstance(found, Chance) else ()):
+            if not hasattr(column, "__len__"):
+                raise self.refuse(node, f"a {type(column).__name__} is given where a list is needed")
+        labels, count = found.labels, len(found.labels)
+        if len(found.children) != count:
+            raise self.refuse(node, f"{count} labels and {len(found.children)} children; each {what} needs one of both")
+        if not count:
+            raise self.refuse(node, f"a history without {what}s is neither a decision nor chance: return its payoff")
+        key = tuple(labels) if all(isinstance(label, str) for label in labels) else ()
+        if key not in self.sound:
+            self.labels(node, labels, what)
+            self.sound.add(key)
+        if found.names is not None and not (len(found.names) == count and all(map(_is_text, found.names))):
+            raise self.refuse(node, f"names = {found.names!r} is not allowed; a text for each {what} is needed")
+        if isinstance(found, Chance):
+            self.probabilities(node, found)
+        elif not isinstance(found.player, Integral) or found.player not in (0, 1):
+            raise self.refuse(node, f"the player {found.player!r} acts; players are 0 and 1")
+        elif not isinstance(found.infoset, str):
+            raise self.refuse(node, f"the infoset {found.infoset!r} is not allowed; a text is needed")
+
+    def labels(self, node: int, labels: Sequence[str], what: str) -> None:
+        """Texts without blanks, each another one."""
+        for label in labels:
+            if not isinstance(label, str) or not label or label.split() != [label]:
+                raise self.refuse(node, f"the label {label!r} is not allowed; a text without blanks is needed")
+        if len(set(labels)) != len(labels):
+            raise self.refuse(node, f"two {what}s have one label, of {', '.join(labels)}; they must differ")
+
+    def probabilities(self, node: int, found: Chance) -> None:
+        """Finite numbers of at least 0, as many as outcomes, that sum to 1."""
+        shares, count = found.probabilities, len(found.labels)
+        if len(shares) != count:
+            raise self.refuse(node, f"{count} outcomes have {len(shares)} probabilities; each outcome needs one")
+        for label, share in zip(found.labels, shares, strict=True):
+            if not isinstance(share, Real) or not isfinite(share) or share < 0:
+                raise self.refuse(node, f"the outcome {label!r} has the probability {share!r}; 0 to 1 is allowed")
+        total = fsum(shares)
+        if abs(total - 1) > _SUM_TOLERANCE:
+            raise self.refuse(node, f"the probabilities sum to {total:.10g}; they must sum to 1")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
 def build_history_tree(
     root: Any, expand: Callable[[Any], Expansion], *, max_histories: int = MAX_HISTORIES, name: str = "the game"
 ) -> CompiledTree:
     """Compile the game that begins at `root`: blocks 0 and 1 are the players, every history touches one node.
 
     root           any description of a history that `expand` understands
-    expand         what a history is: a decision, chance, or a terminal's payoff to player 0 in chips
+    expand         what a history is: a decision, chance, or a terminal's payoff to player 0 (or to both) in chips
     max_histories  chance and terminals included; counting stops there
     name           of the game, for messages
 
-    Raises `ValueError` beyond `max_histories` (and what `most_histories` makes of it) or MAX_NAME_BYTES of infoset
-    names, where a player lacks perfect recall, where the actions of an infoset differ, and where a decision or a chance
-    node has no children.
+    Raises `UserCodeError` (a `ValueError`) that names the history: where `expand` raises, or returns none of the three
+    as `_Checks` wants them; where a player lacks perfect recall; where the actions of an infoset differ; and beyond
+    MAX_DEPTH moves or MAX_NAME_BYTES of infoset names.  Raises `ValueError` beyond `max_histories`, or fewer if memory
+    is short (`most_histories`).
     """
     allowed = most_histories(max_histories)
-    records = _Records()
-    players = (_Infosets(0, name), _Infosets(1, name))
+    records, told_at, tell = _Records(), _COUNT_STEP, count_callback.get()
+    checks, players = _Checks(name, records), (_Infosets(0), _Infosets(1))
     records.add(NO_PARENT, ("",), (1.0,))
-    todo = [(0, root, NO_SLOT, NO_SLOT)]
+    todo = [(0, root, 0, NO_SLOT, NO_SLOT)]
     while todo:
-        node, history, *before = todo.pop()
-        found = expand(history)
-        if not isinstance(found, tuple):
-            records.fixed[node] = found
+        node, history, depth, *before = todo.pop()
+        try:
+            found = expand(history)
+        except Exception as error:
+            raise user_error(expand, error, checks.place(node)) from error
+        if not isinstance(found, Decision | Chance):
+            records.fixed[node] = checks.payoff(node, found)
             continue
-        count = len(found.labels)
-        if not count:
-            raise ValueError(f"{name} has a history without actions or outcomes that is not terminal")
+        checks.actions(node, found)
+        count, depth = len(found.labels), depth + 1
+        if depth > MAX_DEPTH:
+            raise checks.refuse(node, f"the game goes on after {MAX_DEPTH:,} moves, the most allowed: does it end?")
         if len(records.kind) + count > allowed:
             raise ValueError(
                 f"{name} has at least {len(records.kind) + count:,} histories; {allowed:,} are allowed "
                 f"({'by the memory available' if allowed < max_histories else 'at most'}): take a smaller game"
             )
+        if tell is not None and len(records.kind) >= told_at:
+            told_at = len(records.kind) + _COUNT_STEP
+            tell(name, len(records.kind), allowed)
         if isinstance(found, Chance):
             first = records.open(node, CHANCE, found, found.probabilities)
-            children = [(first + a, child, *before) for a, child in enumerate(found.children)]
+            children = [(first + a, child, depth, *before) for a, child in enumerate(found.children)]
         else:
             first = records.open(node, DECISION, found, (1.0,) * count)
             infosets = players[found.player]
-            row = infosets.find(found, before[found.player])
+            try:
+                row = infosets.find(found, before[found.player])
+            except ValueError as error:
+                raise checks.refuse(node, str(error)) from None
             records.player[node], records.row[node] = found.player, row
             slot, other = infosets.slot[row], before[1 - found.player]
             if found.player == 0:
-                children = [(first + a, child, slot + a, other) for a, child in enumerate(found.children)]
+                children = [(first + a, child, depth, slot + a, other) for a, child in enumerate(found.children)]
             else:
-                children = [(first + a, child, other, slot + a) for a, child in enumerate(found.children)]
+                children = [(first + a, child, depth, other, slot + a) for a, child in enumerate(found.children)]
         children.reverse()
         todo.extend(children)
     return _compiled(records, players)

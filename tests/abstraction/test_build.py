@@ -141,7 +141,10 @@ def test_building_again_does_only_what_has_changed(few_boards, tmp_path):
     Builder(recipe(), tmp_path).build(STREETS[:2])
     assert Builder(recipe(), tmp_path).build(STREETS[:2]) == []
     changed = recipe(flop=StreetRecipe(features="ehs", buckets=15))
-    assert Builder(changed, tmp_path).build(STREETS[:2]) == ["flop"]
+    told = r"holds buckets of another recipe \(flop.features = 'histogram' there and 'ehs' here\): .* --replace"
+    refused(told, Builder(changed, tmp_path).build, STREETS[:2], error=FileExistsError)
+    assert len(np.unique(table(tmp_path, "flop"))) == 13 and Builder(recipe(), tmp_path).build(STREETS[:2]) == []
+    assert Builder(changed, tmp_path).build(STREETS[:2], replace=True) == ["flop"]
     rows = table(tmp_path, "flop")
     assert np.array_equal(np.unique(rows), [*range(15), unused(rows.dtype)])
     assert len(list_checkpoints(tmp_path / "flop")) == 1
@@ -161,7 +164,21 @@ def test_percentile_buckets_hold_about_the_same_number_of_hands(tmp_path):
 
 
 def crowded(few_boards, tmp_path):
-    Builder(recipe(flop=StreetRecipe(features="ehs", buckets=2_000_000, sample=2_000_000)), tmp_path).build(("flop",))
+    Builder(recipe(flop=StreetRecipe(features="ehs", buckets=1_000_000)), tmp_path).build(("flop",))
+
+
+def short_of_memory(few_boards, tmp_path, monkeypatch):
+    """What the last street lacks is told before the first is built."""
+
+    def check(builder, street):
+        if street == "river":
+            raise ValueError("river: memory is short")
+
+    monkeypatch.setattr(Builder, "_check_memory", check)
+    try:
+        Builder(recipe(), tmp_path).build()
+    finally:
+        assert not list_checkpoints(tmp_path / "preflop")
 
 
 def read(text, tmp_path):
@@ -172,7 +189,8 @@ def read(text, tmp_path):
 
 
 test_refusals = refusals(
-    ("flop: k is 2000000, but there are", crowded),
+    ("flop: k is 1000000, but there are", crowded),
+    ("river: memory is short", short_of_memory),
     ("[turn] is missing", read, "[flop]\nfeatures = 'histogram'\n"),
     ("unknown field sed", read, "sed = 1\n"),
     ("flop.features = 'ochs'", read, "flop = {features = 'ochs', buckets = 5}"),

@@ -159,7 +159,7 @@ def test_potential_aware_streets_build_upon_each_other(tmp_path):
     assert [info[street]["empty_buckets"] for street in STREETS] == [0, 0, 0, 0]
     assert info["flop"]["explained"] > 0.8 and info["turn"]["explained"] > 0.8
     river = Recipe(flop=chain.flop, turn=chain.turn, river=StreetRecipe(features="ehs", buckets=12))
-    assert Builder(river, tmp_path, 2).build() == ["flop", "turn", "river"]
+    assert Builder(river, tmp_path, 2).build(replace=True) == ["flop", "turn", "river"]
 
 
 # -- lossless and nested -----------------------------------------------------------------------------------------------

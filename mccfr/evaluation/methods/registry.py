@@ -3,6 +3,8 @@ configuration or on the command line, or by an entry point (`mccfr.config.outsid
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from mccfr.evaluation.methods.options import BoardOptions, Declared, MethodOptio
 from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
 from mccfr.evaluation.methods.self_consistency import SelfConsistencyMethod
 from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
+from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
@@ -82,7 +85,13 @@ def method_named(name: str) -> Method:
         raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class{near}")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(f"evaluation method {name!r} is not derived from mccfr.evaluation.methods.Method")
-    method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
+    if not (isinstance(found.options, type) and issubclass(found.options, MethodOptions)):
+        raise UserCodeError(
+            f"evaluation method {name!r}: its options are {found.options!r}; a class derived from "
+            "mccfr.evaluation.methods.options.MethodOptions is needed"
+        )
+    with calling(found):
+        method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
     return method
 
 
@@ -102,7 +111,9 @@ def method_for(game: "Game", name: str) -> Method:
 def check_method(game: "Game", name: str) -> Method:
     """As `method_for`; `ValueError` where a game cannot be measured by it too."""
     method = method_for(game, name)
-    if (problem := method.problem(game)) is not None:
+    with calling(method.problem):
+        problem = method.problem(game)
+    if problem is not None:
         raise ValueError(problem)
     if game.rake is not None and not method.takes_rake:
         raise ValueError(f"the method {method.name} takes what one wins for what the other loses: with rake use exact")
@@ -167,10 +178,41 @@ def measure(
     method = check_method(side.game, name)
     chosen = options_for(method, options)
     began = working_seconds()
-    found = method.find(side, against, chosen)
+    found = _found(method, side, against, chosen)
     head = {"method": method.name, "bound": method.bound, **_NOTHING}
     fields = zip(method.options.__struct_encode_fields__, msgspec.structs.astuple(chosen), strict=True)
     head |= {name: value for name, value in fields if name in _NOTHING}
     if method.meets:
         head["against"] = opponent
-    return head | found | {"seconds": round(working_seconds() - began, 6)}
+    record = head | found | {"seconds": round(working_seconds() - began, 6)}
+    if is_foreign(method.find):
+        _check_line(method, record)
+    return record
+
+
+def _check_line(method: Method, record: Record) -> None:
+    """Raise `UserCodeError` where a record of a user's method is not what its `line` says: no run could keep it."""
+    counts = {"nodes_touched": 0, "iterations": 0, "checkpoint": None}
+    try:
+        msgspec.convert(counts | dict(record), method.line)
+    except msgspec.ValidationError as error:
+        told = str(error).replace("`", "")
+        raise UserCodeError(f"{function_name(method.find)}: its record does not fit its line: {told}") from None
+
+
+def _found(method: Method, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+    """What a method finds; `UserCodeError` where a user's raises, or finds something that is no finite number."""
+    with calling(method.find):
+        found = method.find(side, against, options)
+    if not is_foreign(method.find):
+        return found
+    function = function_name(method.find)
+    if not isinstance(found, dict) or "value_chips" not in found:
+        raise UserCodeError(f"{function} returned {found!r}; a dict with value_chips is needed")
+    value = found["value_chips"]
+    if not isinstance(value, Real) or not isfinite(value):
+        raise UserCodeError(f"{function} found value_chips = {value!r}; a finite number of chips is needed")
+    for key, value in found.items():
+        if isinstance(value, float) and not isfinite(value):
+            raise UserCodeError(f"{function} found {key} = {value!r}; a finite number, or None, is needed")
+    return found | {"value_chips": float(found["value_chips"])}

@@ -1,5 +1,6 @@
 """Where a run stands, from its files alone; also while another process works on it."""
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -36,6 +37,21 @@ _RECENT_LINES = 2000  # of metrics, at most, that are looked at for it: of 600 s
 def named(table: GameConfig | SolverConfig) -> str:
     """What chooses a `[game]` or `[solver]` table."""
     return str(getattr(table, "named", table.__struct_config__.tag))
+
+
+def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
+    """Runs in a folder, and in experiments there, that use an abstraction for their players or for opponents."""
+    found = []
+    for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
+        try:
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # no configuration: other commands say what is wrong with it
+        named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
+        places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
+        if abstraction.resolve() in places and is_run(file.parent):
+            found.append(file.parent)
+    return found
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:

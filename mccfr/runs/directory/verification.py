@@ -18,6 +18,7 @@ from mccfr.runs.directory.run import (
 )
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
+from mccfr.solvers.configured import opponents_buckets
 from storage import checkpoint as checkpoints
 from storage.blocks import block_problems
 from storage.checkpoint import identity_problem
@@ -28,6 +29,8 @@ from storage.locked_checkpoints import lock_each
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
     """Check every byte of a run, checkpoint, policy, networks or abstraction: a sentence a problem, [] if it is sound.
+
+    The abstractions that a run uses are checked with it.
 
     reporter     told which checkpoint of a run is read
     abstraction  where the run's card abstraction lies now, if it was moved
@@ -108,6 +111,11 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
     if run.unseen is not None:
         reporter.message(run.unseen)
     problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones
+    opponents = opponents_buckets(run.config, run.directory)
+    for used in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
+        if used is not None:
+            reporter.phase(f"reading the abstraction {used}")
+            problems += [f"{used}: {problem}" for problem in verify_abstraction(used)]
     noted = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}
     numbers = checkpoints.list_checkpoints(run.path(CHECKPOINTS))
     for lock in lock_each(run.path(CHECKPOINTS)):

@@ -187,7 +187,9 @@ def report_flops(
         if not possible.any():
             raise ValueError(f"{target.path}: none of the {flops} flops leaves both ranges a hand: give wider ranges")
         within = _WITHIN if to is None else to
-        found, reached = solved_flops(spot, Flops(*(of[possible] for of in chosen)), within, effort, progress)
+        found, reached = solved_flops(
+            spot, Flops(chosen.cards[possible], chosen.weight[possible]), within, effort, progress
+        )
         tables = tables_of(found)
         for row, share in zip(tables["flops"], reached.tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)

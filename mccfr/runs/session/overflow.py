@@ -34,13 +34,16 @@ def _advice(dtype: str) -> str:
     return ", or keep regrets in float64 (tables.regret_dtype; solver.dtype under cfr)" if dtype == "float32" else ""
 
 
-def not_finite_text(game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None) -> str:
-    """One sentence: the table and its row, and what stays."""
+def not_finite_text(
+    game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
+) -> str:
+    """One sentence: the table and its row, what stays, and the user's code that may have made it."""
     kept = f"checkpoint {checkpoint} stays" if checkpoint is not None else "there is no checkpoint"
     dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)
+    cause = f"{user_code} may have made it, or " if user_code is not None else ""
     return (
-        f"{error}{_row_text(game, error)}: nothing of it is committed, and {kept}; payoffs times weights have grown "
-        f"beyond {dtype}: start a new run with smaller payoffs{_advice(dtype)}"
+        f"{error}{_row_text(game, error)}: nothing of it is committed, and {kept}; {cause}payoffs times weights have "
+        f"grown beyond {dtype}: start a new run with smaller payoffs{_advice(dtype)}"
     )
 
 

@@ -24,6 +24,7 @@ from mccfr.runs.session.journals import Journals, disk_problem
 from mccfr.runs.session.overflow import not_finite_text
 from mccfr.runs.session.plan import evaluation_bytes
 from mccfr.runs.session.pool import ExtraState
+from mccfr.solvers.registry import user_code
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.narrow import saturated
@@ -119,7 +120,8 @@ class Saver:
             return self._save(arrays, now, stop, background)
         except NotFiniteError as error:
             number = self.committed[0] if self.committed else None
-            raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
+            code = user_code(self._run.config)
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number, code)) from error
 
     def _save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool

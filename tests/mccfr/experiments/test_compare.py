@@ -3,6 +3,7 @@
 import csv
 import math
 import os
+import shutil
 import signal
 import sys
 
@@ -11,7 +12,7 @@ import pytest
 import tomli_w
 from commands import call, refusal
 from places import ROOT, RUNS
-from refusals import refusals
+from refusals import refusals, refused
 
 from mccfr.config.file import parse_override
 from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
@@ -236,6 +237,40 @@ def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
     assert [row["exploitability_chips"] for row in read_rows(made(changed(seeds=[3])), tmp_path)] == whole
 
 
+def test_variants_meet_only_at_points_at_which_both_were_measured(tmp_path, capsys):
+    """Six points, then three, of which one is new, and one more variant: the same algorithm by another name."""
+    path, out = tmp_path / "kuhn.toml", tmp_path / "out"
+    path.write_text(measured_at([1, 3, 10, 40, 120, 400], FIRST))
+    assert call(capsys, "compare", path, out).status == 0
+    path.write_text(measured_at([10, 60, 400], [*FIRST, AGAIN]))
+    ended = call(capsys, "compare", path, out)
+    assert ended.status == 0
+    assert "1 of 2: linear, seed 3: the run has passed 60 iterations without being measured: no rows" in ended.err
+    found = {(row["variant"], row["point"]): row["exploitability_chips"] for row in lines(out / "table.csv")}
+    assert sorted(found) == [("again", "10"), ("again", "400"), ("again", "60"), ("linear", "10"), ("linear", "400")]
+    assert found["again", "10"] == found["linear", "10"] and found["again", "400"] == found["linear", "400"]
+    pairs = lines(out / "pairs.csv")
+    assert [(row["point"], float(row["ratio"])) for row in pairs] == [("10", 1), ("400", 1)]
+    assert [line.split(" at ")[1] for line in ended.out.splitlines()] == ["400 iterations"] * 2
+
+
+def measured_at(points, variants):
+    return tomli_w.dumps({**KUHN, "compare": {"at": points, "seeds": [3], "variant": variants}})
+
+
+FIRST = [{"name": "linear", "set": ["solver.discount=linear"]}]
+AGAIN = {"name": "again", "set": ["solver.discount=linear"]}
+
+
+def test_every_seed_is_checked_before_the_first_run(finished, tmp_path):
+    """A later seed's directory holds another run."""
+    experiment, out = finished
+    shutil.copytree(run_path(out, experiment.variants[1], 3), tmp_path / "runs/dcfr-9")
+    seeds = made(changed(seeds=[8, 9]))
+    refused("runs/dcfr-9 holds another run: .*another output", run_experiment, seeds, tmp_path, Silent())
+    assert [run.name for run in (tmp_path / "runs").iterdir()] == ["dcfr-9"]
+
+
 def test_points_in_nodes_and_in_seconds(tmp_path):
     nodes = made(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
     assert run_experiment(nodes, tmp_path / "nodes", Silent()) is None
@@ -298,6 +333,8 @@ test_bad_experiments = refusals(
     ("compare.points = 0 is not allowed", changed(points=0)),
     ("seeds is empty", changed(seeds=[])),
     ("names a seed twice", changed(seeds=[1, 1])),
+    (r"compare.seeds = \[-1\] is not allowed: seeds are 0 to 2\*\*63 - 1", changed(seeds=[-1])),
+    ("variant 'a' is there twice", changed(variant=[{"name": "a"}, {"name": "a"}])),
     ("compare.y = 'nashconv' is not one of: exploitability_mbb", changed(y="nashconv")),
     ("points in seconds must be further apart", changed(x="seconds", first=1, last=2, points=30)),
     ("variant[0]: object missing required field name", changed(variant=[{"set": []}])),

@@ -115,7 +115,7 @@ test_refusals = refusals(
         "turn_based_simultaneous_game(game=repeated_game(stage_game=matrix_mp(),num_repetitions=2))",
     ),
     (
-        "is not of perfect recall: player 0 forgets what he did or saw before his infoset 'Current player",
+        "not of perfect recall: player 0 forgets earlier actions or observations at the infoset 'Current player",
         "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=False))",
     ),
     call=named,
@@ -155,7 +155,7 @@ def test_payoffs_that_do_not_sum_to_zero_are_refused(monkeypatch):
     lying = PretendGame()
     lying.new_initial_state = honest.new_initial_state
     monkeypatch.setattr(pyspiel, "load_game", lambda _: lying)
-    refused(r"'kuhn_poker' is not zero sum: a terminal pays 5.0 and 5.0", imported, "kuhn_poker")
+    refused(r"'kuhn_poker', after the history .*: the payoffs 5.0 and 5.0 sum to 10; only zero", imported, "kuhn_poker")
 
 
 def test_limit_of_histories(monkeypatch):

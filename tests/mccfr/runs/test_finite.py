@@ -107,3 +107,5 @@ def test_cells_are_named_as_people_know_them(tmp_path, game, table, index, said)
     spec = next(spec for spec in layout.specs if spec.name == table)
     text = not_finite_text(built, layout, NotFiniteError(spec, index, float("nan")), 4)
     assert said in text and "checkpoint 4 stays" in text and "\n" not in text
+    told = not_finite_text(built, layout, NotFiniteError(spec, index, float("nan")), 4, "the regret rule mine:rule")
+    assert "; the regret rule mine:rule may have made it, or payoffs" in told
