@@ -132,7 +132,7 @@ DRAWN = (
         "streets = (street,) if self.percentiles(street) is None else STREETS[: STREETS.index(street) + 1]",
         "streets = (street,) if not (self.percentiles(street) is None) else STREETS[: STREETS.index(street) + 1]",
         "A street that remembers is read without those before.",
-        "abstraction/test_history.py",
+        "abstraction/test_history.py::test_policies_carry_them",
     ),
     Defect(
         "mccfr.runs.directory.records",
@@ -230,6 +230,6 @@ DRAWN = (
         'found = document.get("provenance") if isinstance(document, Mapping) else None',
         'found = document.get("provenance") if not (isinstance(document, Mapping)) else None',
         "Where an export comes from is not found.",
-        "mccfr/runs/test_export_place.py::test_a_trial_leaves_the_policy_of_another_run_alone_and_trains_nothing",
+        "mccfr/runs/test_export_place.py::test_a_policy_lies_beside_its_run_by_default",
     ),
 )
