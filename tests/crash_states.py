@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from storage.durable import Operation
+from storage.durable import TEMPORARY_PREFIX, Operation
 
 CONTENT_MODES = ("full", "lost", "half", "zeros")
 
@@ -166,3 +166,44 @@ def write(state: dict[str, bytes | None], target: Path) -> None:
             (target / path).mkdir()
         else:
             (target / path).write_bytes(content)
+
+
+def unsynced(operations: list[Operation], there: set[Path]) -> list[str]:
+    """What a power cut may take although it has its final name, or lies in a tree that is about to get one.
+
+    there  what was on the disk before the first operation
+    """
+    found = set()
+    for position, operation in enumerate(operations):
+        if operation.kind in ("rename", "exchange") and not _is_temporary(operation.target):
+            before = operations[:position]
+            found |= {path for path in _not_certain(before, there) if path.is_relative_to(operation.path)}
+            found -= {operation.path} - _not_certain_content(before)
+    found |= {path for path in _not_certain(operations, there) if not _is_temporary(path)}
+    return sorted(map(str, found))
+
+
+def _is_temporary(path: Path) -> bool:
+    return any(part.startswith(TEMPORARY_PREFIX) for part in path.parts)
+
+
+def _not_certain(operations: list[Operation], there: set[Path]) -> set[Path]:
+    """Paths whose name or content may be lost, each by the name that it had then."""
+    names = [operations[position] for position in _uncertain_names(operations)]
+    made = ("write_file", "append")
+    return _not_certain_content(operations) | {
+        operation.target or operation.path
+        for operation in names
+        if operation.kind not in made or operation.path not in there
+    }
+
+
+def _not_certain_content(operations: list[Operation]) -> set[Path]:
+    """Files that have been written since they were last fsynced."""
+    open_files: set[Path] = set()
+    for operation in operations:
+        if operation.kind in ("write_file", "append", "truncate"):
+            open_files.add(operation.path)
+        elif operation.kind in ("fsync_file", "remove_file"):
+            open_files.discard(operation.path)
+    return open_files

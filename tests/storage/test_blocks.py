@@ -3,10 +3,12 @@
 import errno
 import shutil
 
+import crash_states
 import numpy as np
 import pytest
+from refusals import refusals, refused
 
-from storage import blocks, checkpoint, checkpoint_writer, copies
+from storage import blocks, checkpoint, checkpoint_writer, copies, durable
 from storage.blocks import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
 
@@ -72,6 +74,15 @@ def test_what_a_checkpoint_names_stays_whether_or_not_anybody_settles(store):
     assert versions(store) == ["0000/000003", "0001/000003"] and problems(store.root) == []
 
 
+def test_what_a_checkpoint_names_stays_when_its_block_is_written_again(store):
+    write(store, 1)
+    commit(store, 1)
+    store.settle()
+    write(store, 2)
+    removed(store)
+    assert problems(store.root) == [] and len(versions(store)) == 4
+
+
 def test_what_is_promised_to_a_checkpoint_stays_until_it_is_there_or_another_is_begun(store):
     write(store, 1)
     store.names()
@@ -120,3 +131,87 @@ def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
     shutil.rmtree(store.root / "blocks")
     assert copies.restore(store.root, place)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [1, 2, 3] and problems(store.root) == []
+
+
+@pytest.fixture
+def copied(store, tmp_path):
+    """The place where a checkpoint of the store and its versions lie once more."""
+    write(store, 1)
+    commit(store, 1)
+    copies.copy_checkpoint(store.root, tmp_path / "copies", 1, {0, 1})
+    return tmp_path / "copies"
+
+
+def test_a_copy_is_on_the_disk_before_it_has_its_name(store, tmp_path):
+    write(store, 1)
+    commit(store, 1)
+    place = tmp_path / "copies"
+    with durable.recording() as operations:
+        copies.copy_checkpoint(store.root, place, 1, {0, 1})
+    assert crash_states.unsynced(operations, set(store.root.rglob("*"))) == []
+    renamed = [str(operation.target.relative_to(place)) for operation in operations if operation.kind == "rename"]
+    assert renamed == ["blocks/0000/000001", "blocks/0001/000001", "checkpoints/000001"], "what names others is last"
+
+
+def test_a_damaged_file_is_not_copied(store, copied):
+    write(store, 2)
+    commit(store, 2)
+    cells = next((store.root / "blocks/0001/000002").rglob("c/*/*"))
+    cells.write_bytes(bytes(cells.stat().st_size))
+    refused("is not what the manifest states", copies.copy_checkpoint, store.root, copied, 2, {0, 1}, error=OSError)
+    assert checkpoint.list_checkpoints(copied / "checkpoints") == [1]
+    assert checkpoint.list_checkpoints(copied / "blocks/0001") == [1]
+
+
+def test_a_damaged_copy_is_not_put_back(store, copied):
+    for root in (store.root, copied):
+        (root / "blocks/0000/000001/state.json").write_text("{}")
+    (store.root / "blocks/0001/000001/state.json").unlink()
+    assert copies.restore(store.root, copied) == ["blocks/0001/000001"]
+    assert checkpoint.verify(store.root / "blocks/0001/000001") == []
+    assert checkpoint.verify(store.root / "blocks/0000/000001") != []
+
+
+def test_another_version_than_a_checkpoint_names_is_not_read(store):
+    write(store, 1)
+    commit(store, 1)
+    commit(store, 2)
+    path = store.root / "blocks/0000/000001"
+    shutil.rmtree(path)
+    other = BlockStore(store.root, PARTITION, {"run": 2}, format="zarr")
+    other.write(0, {SPEC.name: np.zeros((2, 3), np.float32)})
+    other.close()
+    assert checkpoint.verify(path) == []
+    cells = np.empty((2, 3), np.float32)
+    refused("is another version than", store.read, 0, {SPEC.name: cells}, error=OSError)
+    assert len(problems(store.root)) == 2
+
+
+def test_what_a_killed_run_has_half_written_of_a_version_goes(store):
+    write(store, 1)
+    (store.root / "blocks/0001/.tmp-000002-0123abcd").mkdir()
+    commit(store, 1)
+    store.go_on(checkpoint.open_checkpoint(store.root / "checkpoints/000001"))
+    assert versions(store) == ["0000/000001", "0001/000001"]
+
+
+def test_blocks_of_other_rows_are_not_gone_on_from(store):
+    write(store, 1)
+    commit(store, 1)
+    found = checkpoint.open_checkpoint(store.root / "checkpoints/000001")
+    other = BlockStore(store.root, Partition((SPEC,), {SPEC.name: [0, 1, 4]}), {"run": 1}, format="zarr")
+    refused("holds other blocks than this run has", other.go_on, found)
+    other.close()
+
+
+test_blocks_that_are_none = refusals(
+    *(
+        (said, blocks.partition_from_json, PARTITION.to_json() | {"first": {SPEC.name: rows}})
+        for said, rows in (
+            ("do not cover its 4 rows", [0, 2, 3]),
+            ("do not cover its 4 rows", [1, 2, 4]),
+            ("do not cover its 4 rows", [0, 5, 4]),
+        )
+    ),
+    ("do not belong to its arrays", blocks.partition_from_json, PARTITION.to_json() | {"first": {"other": [0, 4]}}),
+)

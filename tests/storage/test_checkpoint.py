@@ -248,6 +248,14 @@ def test_metadata_that_is_no_array_is_one_error(tmp_path, text):
     refused("holds no array that can be read", checkpoint.open_checkpoint(path).read, "words", error=OSError)
 
 
+def test_a_state_of_another_checkpoint_is_not_read(tmp_path):
+    """Of the same length: a backup may have put it there."""
+    for number in (1, 2):
+        commit(tmp_path / "all", number, state={"nodes": 10 * number})
+    shutil.copy(tmp_path / "all/000001/state.json", tmp_path / "all/000002/state.json")
+    refused("state.json has checksum", checkpoint.open_checkpoint, tmp_path / "all/000002", error=OSError)
+
+
 def opened_with_state(text, tmp_path):
     path = commit(tmp_path / "all", 1)
     (path / "state.json").write_text(text)
@@ -319,7 +327,9 @@ def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
     (root / ".tmp-000002-abc/tables.zarr/zarr.json").write_text("{}")
     (root / ".tmp-file").write_text("")
     (root / ".tmp-link").symlink_to(root / "000001")
-    assert [path.name for path in checkpoint_writer.sweep(root)] == [".tmp-000002-abc", ".tmp-file", ".tmp-link"]
+    with durable.recording() as operations:
+        assert [path.name for path in checkpoint_writer.sweep(root)] == [".tmp-000002-abc", ".tmp-file", ".tmp-link"]
+    assert (operations[-1].kind, operations[-1].path) == ("fsync_dir", root)
     assert [path.name for path in root.iterdir()] == ["000001"]
     assert checkpoint.verify(root / "000001") == []
 

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
-from manifests import forge
+from manifests import flip, forge
 from refusals import refused
 
 from storage import checkpoint, checkpoint_writer, contiguous, durable
@@ -118,6 +118,16 @@ def test_damaged_cells_are_never_taken_for_sound(tmp_path, layout, damage):
     said = "checksum" if damage == "a bit" else "bytes; the manifest states"
     refused(said, checkpoint.open_checkpoint(path).read, SPECS[0].name, error=OSError)
     assert any(said in problem for problem in checkpoint.verify(path))
+
+
+@BOTH
+def test_a_changed_bit_beside_the_cells_is_named(tmp_path, layout):
+    """In the head of a file, or in the index that ends it: what plain readers need, and our own do not look at."""
+    path = written(tmp_path / "all", layout, tables())
+    name = "tables.h5" if layout == "hdf5" else f"tables.zarr/{SPECS[0].name}/c/0/0"
+    flip(path / name, 0 if layout == "hdf5" else -1)
+    [said] = checkpoint.verify(path)
+    assert said.startswith(f"000001: {name} has checksum")
 
 
 def test_a_cell_that_is_no_number_is_named_and_nothing_is_left(tmp_path):

@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 from io import FileIO
 
 import crc32c
@@ -99,6 +101,48 @@ def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn
     assert durable.read_lines(journal) == ["one\u2028still one", "two"]
     assert journal.read_bytes().endswith(b"one\ntwo\n")
     refused("line break", durable.append_line, journal, "a\nb")
+
+
+def steps(function, *arguments):
+    """The kinds of the durable steps of a call."""
+    with durable.recording() as operations:
+        function(*arguments)
+    return [operation.kind for operation in operations]
+
+
+def test_a_journal_is_written_anew_after_an_fsync_that_failed(tmp_path, monkeypatch):
+    """What a failed fsync has dropped, no second one brings to the disk: the whole file is written again."""
+    journal, fsync = tmp_path / "journal", os.fsync
+    assert steps(durable.append_line, journal, "one") == ["append", "fsync_file", "fsync_dir"]
+
+    def fail(_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    refused("Input/output error", durable.append_line, journal, "two", error=OSError)
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert durable.read_lines(journal) == ["one"], "what was not acknowledged is cut off"
+    assert steps(durable.append_line, journal, "three") == ["write_file", "fsync_file", "rename", "fsync_dir"]
+    assert steps(durable.append_line, journal, "four") == ["append", "fsync_file"]
+    assert durable.read_lines(journal) == ["one", "three", "four"]
+
+
+def test_what_changes_a_file_or_makes_a_folder_waits_for_the_disk(tmp_path):
+    path = tmp_path / "one/two/file"
+    assert steps(durable.make_dirs, path.parent) == ["make_dir", "fsync_dir"] * 2
+    assert steps(durable.replace_file, path, b"a\nb\n") == ["write_file", "fsync_file", "rename", "fsync_dir"]
+    assert steps(durable.truncate, path, 2) == ["truncate", "fsync_file"]
+    assert path.read_bytes() == b"a\n"
+
+
+def test_a_sync_reaches_the_system_when_all_of_the_content_has(tmp_path, monkeypatch):
+    """The length that the system knows when a file is synced is that of the whole; folders are synced, too."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor)))
+    durable.write_file(tmp_path / "file", [b"x" * 10, b"y"])
+    durable.fsync_dir(tmp_path)
+    assert [(facts.st_ino, facts.st_size) for facts in synced[:1]] == [((tmp_path / "file").stat().st_ino, 11)]
+    assert os.path.samestat(synced[1], tmp_path.stat())
 
 
 def test_manifest_round_trip_and_every_flipped_bit(tmp_path):

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sessions import wait_for
 
 from storage import leftovers, live
 from storage.lock import RunLock
@@ -149,6 +150,17 @@ def test_a_reused_process_id_does_not_keep_tables(tmp_path):
     marker = json.loads((directory / ".mccfr-live").read_text())
     (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": os.getpid()}))  # started at another time
     assert live.sweep_live(tmp_path) == [directory]
+
+
+def test_when_a_process_began_does_not_change_and_one_that_has_ended_never_did():
+    """As the system tells it, whatever the process does meanwhile; also while nobody has waited for its end."""
+    began, held = leftovers._start_ticks(os.getpid()), bytearray(64 << 20)
+    assert began == leftovers._start_ticks(os.getpid()) and held
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+        assert leftovers._start_ticks(process.pid) > began
+        process.kill()
+        wait_for(lambda: leftovers._start_ticks(process.pid) is None)
+    assert leftovers._start_ticks(process.pid) is None
 
 
 def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):

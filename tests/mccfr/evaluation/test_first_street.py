@@ -34,6 +34,7 @@ from mccfr.evaluation.units import Effort
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.intervals import student95
 from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
@@ -134,6 +135,14 @@ def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(un
     assert planted > 4 * error, "planted: the maximum over what some boards happen to give"
     assert abs(bias) < left * planted
     assert np.mean(lower) < np.mean(estimate) < np.mean(flattered)
+
+
+def test_the_width_of_the_estimate_is_of_what_differs_within_strata():
+    """Two strata of ten boards, of which two are drawn each: how they differ from each other leaves nothing open."""
+    strata = BoardStrata(np.array([0, 0, 1, 1]), np.array([10.0, 10.0]), listed=True)
+    assert first_street._jackknife(0.0, np.array([1.0, 1.0, 5.0, 5.0]), strata)[1] == 0
+    width = first_street._jackknife(0.0, np.array([0.0, 2.0, 5.0, 5.0]), strata)[1]
+    assert width == pytest.approx(student95(2) * np.sqrt((1 - 2 / 10) * (1 / 2) * (1 + 1)))
 
 
 # --- whole hold'em ---

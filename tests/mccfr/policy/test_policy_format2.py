@@ -293,7 +293,7 @@ def test_policies_side_by_side_share_their_bucket_tables(tmp_path, slot_abstract
     assert verify_policy(tmp_path / "moved/two") == verify_policy(other) == []
 
 
-@pytest.mark.parametrize("damage", ["a bit", "cut short", "a symbolic link", "a folder"])
+@pytest.mark.parametrize("damage", ["a bit", "cut short", "longer", "a symbolic link", "a folder"])
 def test_damaged_tables_are_never_shared(tmp_path, slot_abstractions, damage):
     one = write_random(tmp_path / "one", FLOP, slot_abstractions[0])
     table = one / "deck_buckets_street1.npy"
@@ -302,6 +302,8 @@ def test_damaged_tables_are_never_shared(tmp_path, slot_abstractions, damage):
         flip(table, len(data) // 2)
     elif damage == "cut short":
         table.write_bytes(data[:-1])
+    elif damage == "longer":
+        table.write_bytes(data + b"x")
     else:
         table.rename(tmp_path / "elsewhere")
         table.mkdir() if damage == "a folder" else table.symlink_to(tmp_path / "elsewhere")

@@ -423,6 +423,18 @@ def test_a_power_cut_at_any_moment_and_in_any_way(name, tmp_path):
     assert assert_recovers(name, tmp_path, 3_000) >= 5
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds(name, tmp_path):
+    """Every file and folder of it, before the rename; the name, when the writer returns."""
+    writer = WRITERS[name]()
+    writer.before(tmp_path)
+    there = set(tmp_path.rglob("*"))
+    with durable.recording() as operations:
+        writer.write(tmp_path)
+    here = [operation for operation in operations if operation.path.is_relative_to(tmp_path)]
+    assert crash_states.unsynced(here, there) == []
+
+
 def test_every_step_of_the_layer_can_fail():
     """... and nobody brings anything to the disk but by them; a disk's speed is measured without."""
     callers = {

@@ -17,6 +17,7 @@ from mccfr.cli import cluster
 from mccfr.config.tables import ExportConfig
 from mccfr.policy import Policy
 from mccfr.policy.export import FORMATS, PROVENANCE
+from mccfr.policy.replacing import replaceable
 from mccfr.runs.directory.run import MANIFEST, open_run
 from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.results.export_place import export_path
@@ -185,6 +186,11 @@ def test_python_keeps_the_same_rule():
         solvers[0].save("saved")
     refused("another run", solvers[1].save, "saved", error=FileExistsError)
     solvers[1].save("saved", replace=True)
+
+
+def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other():
+    refused("another run", replaceable(lambda _: {}, None, replace=False), Path("out"), error=FileExistsError)
+    assert replaceable(lambda _: {}, None, replace=True)(Path("out"))
 
 
 def test_ranks_are_told_to_replace():

@@ -8,6 +8,7 @@ Shows:
 """
 
 import os
+import shutil
 import signal
 
 import numpy as np
@@ -121,3 +122,5 @@ def test_what_no_run_can_go_on_from_is_refused(tmp_path):
     kuhn = make(tmp_path / "kuhn", {}, {"name": "kuhn"}, evaluation=NO_EVALUATION)
     go(kuhn, iterations=5)
     refused("is a run of another [game], or not by 'cfr-br'", go, grown(tmp_path, 2, "kuhn", "from-kuhn"), iterations=5)
+    shutil.copytree(kuhn.path("checkpoints"), tmp_path / "untrained/checkpoints")
+    refused("belongs to another run", go, grown(tmp_path, 2, "untrained", "from-strange"), iterations=5)

@@ -1,0 +1,80 @@
+"""What makes two runs the same, and what is refused because it belongs to another."""
+
+import shutil
+
+import crash_states
+import pytest
+from places import RUNS
+from refusals import refused
+from sessions import NO_EVALUATION, go, make
+
+from mccfr.config.file import config_from
+from mccfr.runs.directory.identity import check_same_run, identity_document
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.session.start import reopen_run
+from storage import durable
+
+RIVER = {"name": "holdem-subgame", "file": "river.txt"}
+
+
+def config(game=None, **tables):
+    return config_from({"game": game or {"name": "leduc"}, **tables}, "test")
+
+
+@pytest.mark.parametrize(
+    ("tables", "key"),
+    [
+        ({"tables": {"regret_dtype": "float64"}}, "tables.regret_dtype"),
+        ({"tables": {"sum_dtype": "float64"}}, "tables.sum_dtype"),
+        ({"tables": {"format": "hdf5"}}, "tables.format"),
+        ({"solver": {"seed": 7}}, "solver.seed"),
+        ({"solver": {"discount": "none"}}, "solver.discount"),
+        ({"game": {"name": "leduc", "ranks": 4}}, "game.ranks"),
+        ({"run": {"strata": 3}}, "run.strata"),
+    ],
+)
+def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, tables, key):
+    run, other = make(tmp_path / "run", {}), config(**tables)
+    check_same_run(run, config(), tmp_path)
+    for refuse in (
+        lambda: check_same_run(run, other, tmp_path),
+        lambda: reopen_run(other, tmp_path, run.directory),
+    ):
+        assert key in refused("holds another run", refuse)
+
+
+def test_limits_workers_and_evaluations_make_no_other_run(tmp_path):
+    more = {"run": {"iterations": 7, "workers": 2}, "evaluation": {"at_end": False}, "tables": {"live_dir": "/tmp"}}
+    check_same_run(make(tmp_path / "run", {}), config(**more), tmp_path)
+
+
+def test_the_content_of_a_games_file_is_a_part_of_it_and_a_durable_one_of_the_run(tmp_path):
+    file = tmp_path / "river.txt"
+    shutil.copy(RUNS / "games/river.txt", file)
+    one = identity_document(config(RIVER), tmp_path)
+    with durable.recording() as operations:
+        run = make(tmp_path / "run", {"algorithm": "cfr"}, RIVER | {"file": str(file)})
+    assert crash_states.unsynced(operations, {file}) == []
+    assert run.path("inputs/river.txt").read_bytes() == file.read_bytes()
+    file.write_text(file.read_text() + "\n")
+    other = identity_document(config(RIVER), tmp_path)
+    assert one != other and {**one["game"], "files_sha256": []} == {**other["game"], "files_sha256": []}
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """A run with a checkpoint, and another one of its own whose checkpoint lies there under the next number."""
+    solvers = ({"algorithm": "cfr"}, {"algorithm": "cfr", "variant": "cfr+"})
+    runs = [make(tmp_path / f"{at}", solver, "kuhn", evaluation=NO_EVALUATION) for at, solver in enumerate(solvers)]
+    for run in runs:
+        go(run, iterations=10)
+    go(runs[1], iterations=20)
+    shutil.copytree(runs[1].path("checkpoints/000002"), runs[0].path("checkpoints/000002"))
+    return open_run(runs[0].directory)
+
+
+def test_a_checkpoint_of_another_run_is_not_read(strange):
+    refused("belongs to the run", find_checkpoint, strange, None)
+    assert find_checkpoint(strange, 1).number == 1
+    refused("belongs to another run: run_identity is", go, strange, iterations=30)

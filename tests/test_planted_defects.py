@@ -1,0 +1,27 @@
+"""Each defect of `planted_defects` is caught by the test that it names, which passes on the code as it is.
+
+Shows:
+
+* Defects planted in what keeps files safe are caught by the tests (test_a_planted_defect_is_caught)
+"""
+
+import pytest
+from mutants import edited, fails_with, source_file
+from planted_defects import DEFECTS
+
+
+def test_every_defect_fits_the_code_as_it_is():
+    for defect in DEFECTS:
+        source = source_file(defect.module).read_text(encoding="utf-8")
+        compile(edited(defect.module, source, [(defect.old, defect.new)]), defect.module, "exec")
+
+
+@pytest.mark.slow
+def test_the_named_tests_pass_on_the_code_as_it_is():
+    assert not fails_with("storage.durable", [], sorted({defect.test for defect in DEFECTS}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("defect", DEFECTS, ids=[f"{defect.module}: {defect.what}" for defect in DEFECTS])
+def test_a_planted_defect_is_caught(defect):
+    assert fails_with(defect.module, [(defect.old, defect.new)], [defect.test])
