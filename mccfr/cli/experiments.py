@@ -8,6 +8,8 @@ import rich_click as click
 
 from mccfr.cli.options import Share, abstraction_option, code_option, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
+from mccfr.cli.stopping import goes_on
+from mccfr.signals import SignalInterrupt
 from storage.space import bytes_text
 
 MOST_FLOPS = 1_755
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("out", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of EXPERIMENT.")
 @force_option
+@goes_on(lambda out, **_: out, "the same command")
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
@@ -49,8 +52,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)
     if stopped is not None:
-        click.echo(f"mccfr: stopped by signal {stopped}; the same command goes on", err=True)
-        raise click.exceptions.Exit(75)
+        raise SignalInterrupt(stopped)
     click.echo(_summary_text(found))
 
 

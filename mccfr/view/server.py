@@ -13,10 +13,7 @@ The headers forbid the page to load anything from elsewhere.  `connections` boun
 
 import errno
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
@@ -244,33 +241,16 @@ _POST: Mapping[str, _Asked] = {
 
 
 def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve strategies until Ctrl-C; a second one, while the process ends, is not heard.
+    """Serve strategies until a signal, which is raised once the spots that are being solved have ended.
 
     port   0: a free one
     ready  is told the page's address once it answers
 
     Raises `ValueError` where the port cannot be had.
     """
-    with ViewServer(shelf, port) as server, suppress(KeyboardInterrupt), _one_interrupt():
-        ready(server.url)
-        server.serve_forever()
-    shelf.desk.close()
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """SIGINT is heard once inside, as `KeyboardInterrupt`, and never again; in the main thread only."""
-
-    def hear(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, hear)
     try:
-        yield
+        with ViewServer(shelf, port) as server:
+            ready(server.url)
+            server.serve_forever()
     finally:
-        if signal.getsignal(signal.SIGINT) is hear:
-            signal.signal(signal.SIGINT, before)
+        shelf.desk.close()

@@ -67,12 +67,14 @@ class Run:
     """An opened run directory.
 
     replace  the export at the end of a session may take the place of another run's
+    lacks    what is wrong with its card abstraction, of a run that was opened all the same; None: nothing
     """
 
     directory: Path
     config: Config
     manifest: Mapping[str, Any]
     replace: bool = False
+    lacks: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -237,7 +239,11 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
             shutil.rmtree(temporary)
             raise _being_made_elsewhere(directory)
         _remove_all_but(LOCK, temporary)
-        yield
+        try:
+            yield
+        except BaseException:  # an error, or a signal
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
     finally:
         held.release()
 
@@ -291,6 +297,23 @@ def is_run(directory: Path) -> bool:
     return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
+def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
+    """Open a run to read its own files alone: as `open_run`, also where its abstraction was moved (`lacks`)."""
+    try:
+        return open_run(directory, abstraction, NO_CODE)
+    except AbstractionError as error:
+        if abstraction is not None:
+            raise
+        document, source = load_document(directory / CONFIG), str(directory / CONFIG)
+        config = opaque_config(document, source) if outside.guests(document) else config_from(document, source)
+        manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+        return Run(directory, config, manifest, lacks=" ".join(str(error).split()))
+
+
+class AbstractionError(ValueError):
+    """The card abstraction of a run is not where it was, or another one."""
+
+
 def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
     """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
 
@@ -310,6 +333,10 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = own_keys(manifest["identity_document"])
+    if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
+        raise AbstractionError(
+            f"{other.path} is not an abstraction: the opponents of {directory} have it, put it there"
+        )
     found = identity_document(config, directory, known.get("abstraction"))
     for source in trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
@@ -347,13 +374,16 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
         return config
     path = directory / config.abstraction.path if given is None else given.resolve()
     if not is_abstraction(path):
-        raise ValueError(
+        raise AbstractionError(
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
             "directory with --abstraction, or put it there"
         )
-    found = bucket_hashes(path, hashes)
+    try:
+        found = bucket_hashes(path, hashes)
+    except ValueError as error:
+        raise AbstractionError(str(error)) from error
     if found != hashes:
-        raise ValueError(
+        raise AbstractionError(
             f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
             f"{content_hash(hashes)[:12]}: give that one"
         )
