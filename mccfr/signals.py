@@ -46,6 +46,10 @@ class SignalInterrupt(KeyboardInterrupt):
         return 128 + self.number
 
 
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
 @contextmanager
 def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
     """Inside, call `heed` with the number of each signal of `SIGNALS` that is a new request; in the main thread only.
@@ -53,7 +57,7 @@ def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
     SIGHUP is left alone where it is ignored, as `nohup` has it.
     """
     global _contexts, _heeded_at  # noqa: PLW0603 - signals belong to the process
-    if threading.current_thread() is not threading.main_thread():
+    if not _is_main():
         yield
         return
 
@@ -116,7 +120,7 @@ def signals_noted(*, spared: float) -> Iterator[list[int]]:
 @contextmanager
 def signals_held() -> Iterator[None]:
     """Inside, the first signal waits for the end of the block, where it goes to the handler before."""
-    if threading.current_thread() is not threading.main_thread():
+    if not _is_main():
         yield
         return
     came: list[tuple[int, FrameType | None]] = []
@@ -164,8 +168,11 @@ _program = _Program()
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """Inside, signals are the program's; they wait until `release`, and after `settle`."""
+    """Inside, signals are the program's; they wait until `release`, and after `settle`.  In the main thread only."""
     global _program
+    if not _is_main():
+        yield
+        return
     _program, hook = _Program(), sys.unraisablehook
 
     def raise_again(unraisable: Any) -> None:
@@ -191,6 +198,8 @@ def _raise(error: BaseException) -> None:
 
 def release() -> None:
     """From now on a signal raises `SignalInterrupt`; one that has waited does so now."""
+    if not _is_main():
+        return
     _program.waits, pending = False, _program.pending
     _program.pending = 0
     if pending:
@@ -199,14 +208,15 @@ def release() -> None:
 
 def settle() -> None:
     """The exit status is known: signals change nothing any more."""
-    _program.waits = True
+    if _is_main():
+        _program.waits = True
 
 
 def end(status: int) -> None:
     """End the process with a status, whatever comes now: signals, or a terminal or reader that is gone."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed at the start
         try:
             stream.flush()
         except (OSError, ValueError) as error:

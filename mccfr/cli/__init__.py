@@ -77,6 +77,7 @@ def _explain(error: BaseException, code: int) -> int:
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = " ".join(text.split())  # libraries write several lines
-    with suppress(OSError):  # nobody may listen any more
-        print(f"mccfr: {text}", file=sys.stderr, flush=True)
+    if sys.stderr is not None:
+        with suppress(OSError):  # its reader is gone
+            print(f"mccfr: {text}", file=sys.stderr, flush=True)
     return code

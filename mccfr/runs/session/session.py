@@ -8,6 +8,7 @@ until all is done.
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -104,7 +105,8 @@ class Session:
             except AbandonedError:
                 raise
             except Exception as error:
-                self._event("failed", problem=sentence_of(error))
+                with suppress(Exception):  # the error that has ended the session is the one that is told
+                    self._event("failed", problem=sentence_of(error))
                 raise
 
     def _begin(self) -> Outcome:
@@ -234,6 +236,7 @@ class Session:
             if (commit or evaluate) and not self._stopped_before_training(totals):
                 self._save_at(pool, Stop(commit, evaluate, keep, done, due), room)
             if done:
+                self._signals.closing = True
                 return self._end(pool, totals)
 
     def _stopped_before_training(self, totals: Totals) -> bool:
@@ -415,6 +418,7 @@ class Session:
                 break
             if self._signals.number is not None and self._saver.leave_evaluation():
                 self._due = True
+                self._signals.closing = stop.done  # the checkpoint is there: nothing can be lost any more
                 if not job.done(_LEAVE_SECONDS):
                     return []  # it is in a long step: the process does not wait for it
             if not background:
