@@ -30,7 +30,7 @@ from commands import call
 from sessions import go, make, wait_for
 
 from mccfr.evaluation.steps import report_step
-from mccfr.runs.directory.run import EVALUATIONS, LOCK, METRICS, is_run, open_run
+from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, LOCK, METRICS, is_run, open_run
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.evaluator import Evaluator
@@ -131,8 +131,8 @@ MOMENTS: dict[str, tuple[str, Callable, float]] = {
     "an abstraction, 0.5 s later": ("cards", exists("runs/abstractions/quick"), 0.5),
     "the last checkpoint": ("limit", phase("writing checkpoint"), 0.0),
     "the closing evaluation": ("limit", phase("evaluating"), 0.0),
-    "finished": ("limit", line("journal.jsonl", "finished"), 0.0),
-    "exporting": ("limit", line("journal.jsonl", "finished"), 0.03),
+    "finished": ("limit", line(JOURNAL, "finished"), 0.0),
+    "exporting": ("limit", line(JOURNAL, "finished"), 0.03),
     "strata, training": ("strata", phase("training"), 0.0),
     "strata, at a barrier": ("strata", phase("training"), 0.25),
     "strata, a checkpoint": ("strata", phase("writing checkpoint"), 0.0),
@@ -287,7 +287,7 @@ def test_a_terminal_that_goes_away(tmp_path):
     run, (child, terminal) = tmp_path / "run", pty.fork()
     if child == 0:
         os.execv(sys.executable, [*MCCFR, "solve", str(tmp_path / "leduc.toml"), "--run", str(run)])
-    wait_for(lambda: line(EVALUATIONS, "{")(None, run), 300)
+    wait_for(lambda: line(JOURNAL, '"manifest"')(None, run), 300)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 75
     status = run_status(open_run(run))
@@ -297,7 +297,7 @@ def test_a_terminal_that_goes_away(tmp_path):
 def test_an_ignored_hangup_stays_ignored(tmp_path):
     process, run = running(tmp_path, made, workers=0, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
-    wait_for(lambda: line(EVALUATIONS, "{")(process, run), 300)
+    wait_for(lambda: line(JOURNAL, '"manifest"')(process, run), 300)
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
