@@ -326,7 +326,7 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
     ended = call(capsys, "resume", run.directory)
     took = time.monotonic() - began[0]
     monkeypatch.undo()
-    assert ended.status == 75 and took < 20, ended.err
+    assert ended.status == 75 and took < 50, (took, ended.err)
     assert (
         f"the evaluation that is due is left to the next session; without training: mccfr evaluate {run.directory}"
         in ended.err
