@@ -13,6 +13,11 @@ _PACKAGES = ("mccfr", "abstraction", "storage")
 class UserCodeError(ValueError):
     """What a user's function does or returns is refused; an exception that it raised is the cause of this one."""
 
+    @property
+    def has_traceback(self) -> bool:
+        """Whether the user's function raised an exception, whose traceback tells more."""
+        return self.__cause__ is not None
+
 
 def function_name(function: Any) -> str:
     """The name of a function or class as `module:name`; functions inside of others are `module:outer.inner`."""

@@ -9,7 +9,7 @@ import pytest
 from places import ROOT
 
 from abstraction import recipe
-from mccfr.cli import cli, click
+from mccfr.cli.group import cli, click
 from mccfr.config import games, solvers, tables
 
 sys.path.append(str(ROOT / "tools"))

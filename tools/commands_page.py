@@ -12,7 +12,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from mccfr.cli import cli
+from mccfr.cli.group import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "commands.md"
 COMMON = 2

@@ -57,7 +57,7 @@ class Run:
 
     def status(self) -> dict[str, Any]:
         """How far it is: the fields of `mccfr status --json`."""
-        return run_status(self._open())
+        return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
         """Every evaluation of the run, in order."""
@@ -109,9 +109,9 @@ def solve(
     replace                     an export of another run may be replaced at the end
     progress                    told what there is to tell, a text at a time; `print` will do
 
-    Returns when a limit is reached.  Ctrl-C stops it with a checkpoint and then raises `KeyboardInterrupt`, SIGTERM and
-    SIGUSR1 `SystemExit(75)`; `mccfr.resume` goes on.  Raises as the commands do: `ValueError` and `OSError` of one
-    sentence, `RuntimeError` where a worker died.
+    Returns when a limit is reached.  Ctrl-C stops it with a checkpoint and then raises `KeyboardInterrupt`, SIGHUP,
+    SIGTERM and SIGUSR1 `SystemExit(75)`; `mccfr.resume` goes on.  Raises as the commands do: `ValueError` and `OSError`
+    of one sentence, `RuntimeError` where a worker died.
     """
     require_main_thread()
     terms = Terms(CallbackReporter(progress), force=force, replace=replace)

@@ -20,8 +20,10 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import reporter
-from mccfr.cli.runs import reopened, report_beginning, report_end, started
+from mccfr.cli.runs import reopened, report_beginning, report_end, run_place, started
+from mccfr.cli.stopping import goes_on, is_begun
 from mccfr.runs.reporter import duration_text
+from mccfr.signals import EXIT_RESUMABLE
 from storage.space import bytes_text
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
     Prepare = Callable[[Reporter], tuple[Run, Game]]
 
+_RESUME = "mccfr cluster resume {}"
 _run_option = click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME.")
 _set_option = click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key.")
 _hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines by ssh, this one first.")
@@ -105,6 +108,7 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @_set_option
 @force_option
 @replace_option
+@goes_on(lambda config, directory, **_: config if is_begun(config) else run_place(config, directory), _RESUME)
 def local(config: Path, machines: int, **given: Any) -> None:
     """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
 
@@ -132,13 +136,14 @@ def local(config: Path, machines: int, **given: Any) -> None:
 @_set_option
 @force_option
 @replace_option
+@goes_on(lambda config, directory, **_: run_place(config, directory), _RESUME)
 def solve(config: Path, hosts: str | None, **given: Any) -> None:
     """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
     job = _solving(config, given, None if hosts is None else len(_named(hosts)))
-    _launch_or_take_part(*job, hosts, force=given["force"])
+    _launch_or_take_part(run_place(config, given["directory"]), *job, hosts, force=given["force"])
 
 
 @cluster.command()
@@ -149,12 +154,13 @@ def solve(config: Path, hosts: str | None, **given: Any) -> None:
 @abstraction_option
 @force_option
 @replace_option
+@goes_on(lambda directory, **_: directory, _RESUME)
 def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
     """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
-    _launch_or_take_part(*_resuming(directory, abstraction, given), hosts, force=given["force"])
+    _launch_or_take_part(directory, *_resuming(directory, abstraction, given), hosts, force=given["force"])
 
 
 @cluster.command()
@@ -190,7 +196,8 @@ def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "t
     from mccfr.cluster.room import coordinator_problem
 
     room = partial(coordinator_problem, machines=machines)
-    where, limits, terms = (given["directory"], given["overrides"]), _limits(given), _terms(given, room)
+    where = run_place(config, given["directory"]), given["overrides"]
+    limits, terms = _limits(given), _terms(given, room)
     return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(given)]
 
 
@@ -222,11 +229,13 @@ def _again(given: Mapping[str, Any]) -> list[str]:
     return [*told, *(f"--{flag}" for flag in ("force", "replace") if given[flag])]
 
 
-def _launch_or_take_part(prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool) -> None:
+def _launch_or_take_part(
+    directory: Path, prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool
+) -> None:
     from mccfr.cluster.mpi import is_inside_mpi
 
     if is_inside_mpi():
-        _take_part(prepare, force=force)
+        _take_part(directory, prepare, force=force)
         return
     if hosts is None:
         raise ValueError(
@@ -241,11 +250,11 @@ def _named(hosts: str) -> list[str]:
     return [host for host in hosts.split(",") if host]
 
 
-def _take_part(prepare: "Prepare", *, force: bool) -> None:
-    """This rank's part of a session."""
+def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
+    """Take this rank's part in a session of the run in a directory."""
     from mccfr.cluster.starting import heed
 
-    heed()
+    heed(status_of=lambda number: EXIT_RESUMABLE if is_begun(directory) else 128 + number)
     from mccfr.cluster.mpi import World
     from mccfr.cluster.session import take_part
     from mccfr.runs.session.failures import AbandonedError

@@ -16,6 +16,8 @@ from mccfr.cli.options import (
     path_type,
 )
 from mccfr.cli.progress import reporter
+from mccfr.cli.stopping import goes_on
+from mccfr.signals import SignalInterrupt
 from storage.space import bytes_text
 
 MOST_FLOPS = 1_755
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 @click.argument("out", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of EXPERIMENT.")
 @force_option
+@goes_on(lambda out, **_: out, "the same command")
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
@@ -58,8 +61,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)
     if stopped is not None:
-        click.echo(f"mccfr: stopped by signal {stopped}; the same command goes on", err=True)
-        raise click.exceptions.Exit(75)
+        raise SignalInterrupt(stopped)
     click.echo(_summary_text(found, described.axis))
 
 

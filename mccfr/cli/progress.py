@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
@@ -41,6 +41,12 @@ def _without_numbers(text: str) -> str:
     return re.sub(r"[\d,]+", "", text)
 
 
+def _print(text: str) -> None:
+    """Print a line on stderr; a terminal or a reader that is gone ends no run."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
 class LateLine:
     """A line on stderr about something that takes long: printed if nothing else was said for two seconds."""
 
@@ -60,7 +66,7 @@ class LateLine:
             self._timer.start()
 
     def _print(self) -> None:
-        print(self.text, file=sys.stderr, flush=True)
+        _print(self.text)
 
 
 class HistoryCounts:
@@ -95,7 +101,7 @@ class PlainReporter:
             self._late.say(None if text == TRAINING else text)
         elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of progress name it too
             self._last = time.monotonic()
-            print(text, file=sys.stderr, flush=True)
+            _print(text)
         else:
             self._late.text = text
 
@@ -105,17 +111,17 @@ class PlainReporter:
 
     def message(self, text: str) -> None:
         """Print it."""
-        print(f"mccfr: {text}", file=sys.stderr, flush=True)
+        _print(f"mccfr: {text}")
 
     def progress(self, progress: SessionProgress) -> None:
         """Print it if the last line is long enough ago."""
         if time.monotonic() - self._last >= _LINE_SECONDS:
             self._last = time.monotonic()
-            print(progress_text(progress, self._phase), file=sys.stderr, flush=True)
+            _print(progress_text(progress, self._phase))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print it."""
-        print(evaluation_text(record), file=sys.stderr, flush=True)
+        _print(evaluation_text(record))
 
 
 class LiveReporter:
@@ -131,7 +137,8 @@ class LiveReporter:
         self._print(f"mccfr: {text}")
 
     def _print(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        with suppress(OSError):  # as of `_print`
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
         """Name it beside the bar, with no time left for what is over or has not begun."""

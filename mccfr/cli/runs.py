@@ -18,6 +18,8 @@ from mccfr.cli.options import (
     workers_text,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from mccfr.cli.stopping import goes_on
+from mccfr.signals import SignalInterrupt
 from storage.space import bytes_text
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 @force_option
 @replace_option
 @aside_options
+@goes_on(lambda config, directory, **_: run_place(config, directory))
 def solve(
     config: Path,
     directory: Path | None,
@@ -50,21 +53,29 @@ def solve(
     """Start the run that CONFIG describes, or continue it where it stands.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
-    first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGTERM
-    and SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused,
-    and one whose export would replace that of another run.
+    first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGHUP,
+    SIGTERM and SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before there is a run), and leave evaluations
+    and the export that are due to the next session. A second signal, a second later or more, ends it without a
+    checkpoint. A run that would find too little memory or disk is refused, and one whose export would replace that of
+    another run.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.runs.session.start import Terms
 
+    directory = run_place(config, directory)
     with reporter() as report:
         run, game = started(config, directory, overrides, limits, Terms(report, force=force, replace=replace))
         _train(run, game, report, force=force, aside=None if from_scratch else aside)
 
 
+def run_place(config: Path, directory: Path | None) -> Path:
+    """Where the run of a configuration lies: in a directory that is given, or in runs/NAME for NAME.toml."""
+    return directory or Path("runs") / config.stem
+
+
 def started(
-    config: Path, directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
+    config: Path, directory: Path, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
     """The run that a configuration describes, made or opened, with the limits of this session."""
     from msgspec import structs
@@ -80,7 +91,7 @@ def started(
         document = load_document(file, overrides)
         settings, ignored = config_from(document, str(file), (file.parent,)), ignored_keys(document)
         settings = structs.replace(settings, run=limited(settings.run, limits))
-        return start_run(settings, file.parent, directory or Path("runs") / file.stem, terms, ignored=ignored)
+        return start_run(settings, file.parent, directory, terms, ignored=ignored)
 
 
 @click.command()
@@ -91,6 +102,7 @@ def started(
 @force_option
 @replace_option
 @aside_options
+@goes_on(lambda directory, **_: directory)
 def resume(
     directory: Path,
     abstraction: Path | None,
@@ -156,7 +168,7 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
 
 
 def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
-    """How the session ended; the process ends with 75 after a signal."""
+    """Say how the session ended; the process ends with 75 after a signal."""
     from dataclasses import replace
 
     from storage.space import tree_bytes
@@ -168,9 +180,20 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
         report.message(f"exported to {exported}, {bytes_text(tree_bytes(exported))}")
     for line in _measured_lines(run) if outcome.signal is None else ():
         report.message(line)
-    report.message(_ending(run, outcome))
     if outcome.signal is not None:
-        raise click.exceptions.Exit(75)
+        for what, verb in _left(run, outcome):
+            report.message(f"{what} is left to the next session; without training: mccfr {verb}")
+        raise SignalInterrupt(outcome.signal, _stopped_at(outcome))
+    counts, directory = _counts(outcome), run.directory
+    report.message(f"done: {counts}; next: mccfr evaluate {directory}, or mccfr export {directory} OUT")
+
+
+def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
+    """What a signal has left undone, and the command that does it."""
+    found = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
+    if outcome.at_limit and run.config.export is not None:
+        found.append(("the export", f"export {run.directory} OUT"))
+    return found
 
 
 def _measured_lines(run: "Run") -> list[str]:
@@ -209,18 +232,13 @@ _SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}
 """Before figures, by what they are of the truth."""
 
 
-def _ending(run: "Run", outcome: Any) -> str:
-    if outcome.checkpoint is None:
-        return (
-            f"stopped by signal {outcome.signal} before anything was trained; continue with: mccfr resume "
-            f"{run.directory}"
-        )
-    counts = (
-        f"{outcome.totals.nodes:,} nodes, {outcome.totals.iterations:,} iterations, checkpoint {outcome.checkpoint}"
-    )
-    if outcome.signal is not None:
-        return f"stopped by signal {outcome.signal} at {counts}; continue with: mccfr resume {run.directory}"
-    return f"done: {counts}; next: mccfr evaluate {run.directory}, or mccfr export {run.directory} OUT"
+def _counts(outcome: "Outcome") -> str:
+    return f"{outcome.totals.nodes:,} nodes, {outcome.totals.iterations:,} iterations, checkpoint {outcome.checkpoint}"
+
+
+def _stopped_at(outcome: "Outcome") -> str:
+    """Of a session that a signal has ended: when."""
+    return "before anything was trained" if outcome.checkpoint is None else f"at {_counts(outcome)}"
 
 
 @click.command()

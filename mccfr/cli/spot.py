@@ -1,14 +1,20 @@
 """The command that solves a spot of hold'em from ranges, board, pot and stacks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from mccfr.cli.options import Duration, Share, answer, end_unreached, force_option, json_option, path_type
 from mccfr.cli.progress import reporter
+from mccfr.cli.stopping import end_resumable, goes_on
 from mccfr.runs.reporter import duration_text
+from mccfr.signals import SignalInterrupt
 from storage.space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.spot import SpotRun
 
 _AS_A_RULE = 200  # iterations
 _NAMES = "out of position", "in position"
@@ -41,6 +47,7 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
 @force_option
 @json_option
+@goes_on(lambda directory, **_: directory)
 def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
 
@@ -53,7 +60,6 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     from mccfr.runs.results.line_spot import TYPED, asked_spot
     from mccfr.runs.session.spot import Asked, start_spot
     from mccfr.runs.session.start import Terms
-    from mccfr.runs.session.train_and_export import train_and_export
 
     board = _one_board(board, options.pop("other_board"))
     typed = {name: options.pop(name) for name in TYPED}
@@ -64,17 +70,26 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     menu = _menu(options)
     with reporter() as report:
         started = start_spot(game, Asked(menu=menu, own=own, **options), Terms(report, force=force))
-        report.message(_beginning(started, options["to"]))
-        outcome, _ = train_and_export(started.run, started.game, report, force=force)
-        if outcome.signal is not None:
-            report.message(f"stopped by signal {outcome.signal}; continue with: mccfr resume {outcome.directory}")
-            raise click.exceptions.Exit(75)
-        report.phase("what hands are worth")
-        found = started.answer(outcome.directory)
+        try:
+            found = _solved(started, report, options["to"], force=force)
+        except SignalInterrupt as stop:
+            end_resumable(stop, started.run.directory)
     answer(found, as_json, _text)
     if not found["reached"]:
         reached = f"{found['exploitability_pot']:.3%} of the pot after {found['iterations']:,} iterations"
         end_unreached(found["to_pot"], reached, _nearer(options["seconds"]))
+
+
+def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -> dict[str, Any]:
+    """Train a spot's run; its answer."""
+    from mccfr.runs.session.train_and_export import train_and_export
+
+    report.message(_beginning(started, to))
+    outcome, _ = train_and_export(started.run, started.game, report, force=force)
+    if outcome.signal is not None:
+        raise SignalInterrupt(outcome.signal)
+    report.phase("what hands are worth")
+    return started.answer(outcome.directory)
 
 
 def _locks(given: Sequence[str]) -> dict[str, str]:

@@ -31,7 +31,8 @@ from storage.space import bytes_text
 def status(directory: Path, watch: bool, every: float, abstraction: Path | None, as_json: bool) -> None:
     """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
 
-    State: running, stopped (by a signal), finished (a limit was reached), interrupted (it died: resume it).
+    State: running, stopped (by a signal), finished (a limit was reached), failed (by an error, which is said),
+    interrupted (its process was killed). The last three go on with resume.
 
     Example: mccfr status runs --watch
     """
@@ -52,26 +53,31 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 @click.argument("directory", metavar="DIR", type=path_type)
 @json_option
 def stop(directory: Path, as_json: bool) -> None:
-    """Stop the run in DIR as Ctrl-C would: its process writes a checkpoint and ends. Waits for that.
+    """Stop the run in DIR as Ctrl-C would: its process writes a checkpoint and ends. Waits for that, and says how.
 
-    Said once more, the process ends without a checkpoint. A run on another machine has to be stopped there.
+    Given once more, a second later or more, the process ends without a checkpoint. A run on another machine has to be
+    stopped there.
 
     Example: mccfr stop runs/leduc
     """
-    from mccfr.runs.directory.run import NO_CODE, open_run
+    from mccfr.runs.directory.run import open_to_look
     from mccfr.runs.directory.status import run_status
     from mccfr.runs.directory.stop import stop_run
 
-    run = open_run(directory, code=NO_CODE)
+    run = open_to_look(directory)
     stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
     found = run_status(run)
     if as_json:
         print_json(found)
-        return
-    click.echo(
-        f"{found['state']} at {found['nodes_touched']:,} nodes, {found['iterations']:,} iterations, checkpoint "
-        f"{found['checkpoint']}; continue with: mccfr resume {directory}"
-    )
+    else:
+        reason = "" if found["failure"] is None else f" ({found['failure']})"
+        checkpoint = "no checkpoint" if found["checkpoint"] is None else f"checkpoint {found['checkpoint']}"
+        click.echo(
+            f"{found['state']}{reason} at {found['nodes_touched']:,} nodes, {found['iterations']:,} iterations, "
+            f"{checkpoint}; continue with: mccfr resume {directory}"
+        )
+    if found["state"] in ("failed", "interrupted"):
+        raise click.exceptions.Exit(1)
 
 
 @click.command()
@@ -113,14 +119,14 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
-    from mccfr.runs.directory.run import NO_CODE, is_run, open_run
+    from mccfr.runs.directory.run import is_run, open_to_look
     from mccfr.runs.directory.status import run_list, run_status
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
         if abstraction is not None:
             raise _of_one_run(directory)
         return rows
-    return run_status(open_run(directory, abstraction, NO_CODE))
+    return run_status(open_to_look(directory, abstraction))
 
 
 def _of_one_run(directory: Path) -> ValueError:
@@ -134,17 +140,14 @@ class _Show(Protocol):
 @contextmanager
 def _shown(watch: bool) -> Iterator[_Show]:
     """What shows a text: in place of the last one on a terminal that is watched, else below it."""
-    try:
-        if not (watch and sys.stdout.isatty()):
-            yield _Below()
-            return
-        from rich.live import Live
-        from rich.text import Text
-
-        with Live(auto_refresh=False) as live:
-            yield lambda text: live.update(Text(text), refresh=True)
-    except KeyboardInterrupt:
+    if not (watch and sys.stdout.isatty()):
+        yield _Below()
         return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as live:
+        yield lambda text: live.update(Text(text), refresh=True)
 
 
 class _Below:
@@ -182,13 +185,16 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     right = (4, 5, 6)
-    return "\n".join(
+    table = [
         "  ".join(
             text.rjust(width) if column in right else text.ljust(width)
             for column, (text, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
-    )
+    ]
+    for row in rows:
+        table += [f"{row['run']}: {row[key]}" for key in ("failure", "abstraction_problem") if row.get(key)]
+    return "\n".join(table)
 
 
 def _run_text(found: dict[str, Any]) -> str:
@@ -196,14 +202,15 @@ def _run_text(found: dict[str, Any]) -> str:
     from mccfr.cli.progress import evaluation_text
 
     lines = [
-        f"state        {found['state']}" + (f": {found['phase']}" if found["phase"] else ""),
+        f"state        {found['state']}" + (f": {said}" if (said := found["phase"] or found["failure"]) else ""),
         *([f"process      {found['process']} on {found['machine']}"] if found["process"] else []),
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
         f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
         + _speeds_text(found),
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
-        f"tables       {bytes_text(found['tables_bytes'])}{_memory_text(found)}",
+        f"tables       {_bytes_text(found['tables_bytes'])}{_memory_text(found)}",
+        *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
         f"trained      {duration_text(found['training_seconds'])}",
         *(
             f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
@@ -216,6 +223,10 @@ def _run_text(found: dict[str, Any]) -> str:
     if last and last["exploitability_chips"] is None:
         lines.append(f"evaluation   {evaluation_text(last)}")
     return "\n".join(lines)
+
+
+def _bytes_text(count: int | None) -> str:
+    return "unknown" if count is None else bytes_text(count)
 
 
 def _memory_text(found: dict[str, Any]) -> str:

@@ -19,16 +19,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import NamedTuple
 
 import mccfr
 from mccfr.cluster.mpi import NO_MPI
-from mccfr.cluster.starting import held_back
 from mccfr.config.tables import ClusterConfig
-from mccfr.evaluation.units import signals_to
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from mccfr.runs.session.signals import SIGNALS
+from mccfr.signals import signals_blocked, signals_to
 from storage.checkpoint import list_checkpoints
 from storage.held_directory import HeldDirectory, errors_shown
 from storage.lock import RunLock, is_held
@@ -205,7 +202,7 @@ class _Forward:
         self._pid: int | None = None
         self._waiting: list[int] = []
 
-    def note(self, number: int, _: FrameType | None) -> None:
+    def note(self, number: int) -> None:
         self.signal = self.signal or number
         self._waiting.append(number)
         self.flush()
@@ -223,7 +220,7 @@ class _Forward:
 @contextmanager
 def _forwarding() -> Iterator[_Forward]:
     forward = _Forward()
-    with signals_to(forward.note, SIGNALS):
+    with signals_to(forward.note):
         yield forward
 
 
@@ -252,7 +249,7 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]
         command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *facts, *arguments]
         # The terminal's Ctrl-C is ours: it is handed on to the coordinator alone.
-        with held_back() if launch.passes_file else nullcontext():
+        with signals_blocked() if launch.passes_file else nullcontext():
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, pass_fds=files
             )

@@ -26,8 +26,8 @@ from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.session.failures import AbandonedError
 from mccfr.runs.session.session import Outcome
-from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.train_and_export import train_and_export
+from mccfr.signals import take
 from storage.held_directory import HeldDirectory, errors_shown, shown
 from storage.space import available_memory_bytes
 
@@ -147,8 +147,7 @@ def _elsewhere(run: Run) -> dict[str, Any]:
 
 def _train(world: World) -> None:
     """A rank that trains: agree, make tables, obey.  Signals are the coordinator's business."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    take(signal.SIG_IGN)
     message = world.receive_text(0)
     if not message["go"]:
         return

@@ -68,7 +68,7 @@ def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
         made, path = copy_examples(HERE, list(dict.fromkeys(_with_named(name)))), HERE / name
     try:
         yield path, bool(made)
-    except (ValueError, MemoryError, OSError):
+    except (ValueError, MemoryError, OSError, KeyboardInterrupt):
         for copy in made:
             with suppress(OSError):
                 copy.unlink(missing_ok=True)

@@ -17,20 +17,20 @@ import threading
 import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures  # whose pool of processes is imported where it is made
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from types import FrameType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.policy.profile import Profile
+from mccfr.signals import SIGNALS, SignalInterrupt, signals_held, signals_noted
 from storage import durable
 from storage.cleanup import failure_logged
 from storage.damage import reading
@@ -45,9 +45,11 @@ Found = TypeVar("Found")
 
 
 class StoppedError(RuntimeError):
-    """An evaluation was stopped before its end; `exit_status` is the program's."""
+    """A signal has stopped work that is kept piece by piece; the sentence says how much is done and how to go on."""
 
-    exit_status: ClassVar[int] = 75
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(f"stopped by signal {number} after {text}")
+        self.exit_status = 128 + number
 
 
 class Units(ABC):
@@ -100,7 +102,7 @@ def play_units(
     found = np.zeros((count, units.fields))
     if effort.keep is not None:  # reading whole strategies takes time
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
-    with closing(_KeptUnits(effort.keep, what, units.fields)) as kept, signals_noted(spared=0) as stopped:
+    with closing(_KeptUnits(effort.keep, what, units.fields)) as kept, signals_noted(spared=0):
         done = 0
         for unit, numbers in kept.read():
             if unit < count:
@@ -112,10 +114,9 @@ def play_units(
                 kept.write(unit, numbers)
                 if progress is not None:
                     progress(done, count)
-        except KeyboardInterrupt:
-            by = f" by signal {stopped[0]}" if stopped else ""
+        except SignalInterrupt as stop:
             again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
-            raise StoppedError(f"stopped{by} after {done:,} of {count:,} units; {again}") from None
+            raise StoppedError(stop.number, f"{done:,} of {count:,} units; {again}") from None
     if effort.note is not None:
         effort.note(found)
     return found
@@ -190,7 +191,9 @@ def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], Non
     leave()
     # A terminal and a scheduler signal all processes, and the first one decides.  A worker that died of it would take
     # the lock of the queue with it, for which the others wait.  The pool ends its own by SIGTERM where one is lost.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in SIGNALS:
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def watch() -> None:
@@ -212,54 +215,13 @@ def _pool(
     pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
     try:
         yield pool
+    except BaseException:  # what is being played is of no use: the workers need not finish it
+        for process in list(getattr(pool, "_processes", None) or {}):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[list[int]]:
-    """Signals of these numbers are noted in the list; all but the first `spared` raise `KeyboardInterrupt`.
-
-    In the main thread only: elsewhere signals are not ours.
-    """
-    seen: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-
-    def note(number: int, _: FrameType | None) -> None:
-        seen.append(number)
-        if len(seen) > spared:
-            raise KeyboardInterrupt
-
-    with signals_to(note, numbers):
-        yield seen
-
-
-@contextmanager
-def signals_to(handler: Callable[[int, FrameType | None], object], numbers: Iterable[int]) -> Iterator[dict[int, Any]]:
-    """Signals of these numbers go to a handler inside, after it to those before, which are given by number."""
-    before = {number: signal.signal(number, handler) for number in numbers}
-    try:
-        yield before
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
-
-
-@contextmanager
-def signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
-    """The first signal of these numbers that comes inside is answered when the block ends; in the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[tuple[int, FrameType | None]] = []
-    with signals_to(lambda *what: came.append(what), numbers) as before:
-        yield
-    for number, frame in came[:1]:
-        handler = before[number]
-        if callable(handler):
-            handler(number, frame)
 
 
 class KeptFile:

@@ -10,15 +10,14 @@ import msgspec
 
 from mccfr.config.file import to_document
 from mccfr.config.tables import AbstractionConfig, Config
-from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.state import check_own
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.session import train
-from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
+from mccfr.signals import signals_noted
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from storage import durable
@@ -120,7 +119,7 @@ def run_experiment(
         if wanted not in seen:
             seen.append(wanted)
             find_abstractions(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
-    with signals_noted(spared=inf, numbers=SIGNALS) as noted:  # while no run is there to note them
+    with signals_noted(spared=inf) as noted:  # while no run is there to note them
         return _conduct(experiment, out, reporter, noted, force)
 
 

@@ -53,10 +53,14 @@ def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: No
 
 
 @contextmanager
-def naming_steps(reporter: Reporter) -> Iterator[None]:
-    """Name the steps of an evaluation that is made in this thread: "evaluating board 120 of 1,000"."""
+def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Report the steps of an evaluation that is made in this thread: "evaluating board 120 of 1,000".
+
+    check  called at each step first; what it raises ends the evaluation
+    """
 
     def report(what: str, done: int, total: int) -> None:
+        check()
         reporter.phase(f"{EVALUATING} {what} {done:,} of {total:,}", done / total)
 
     with steps_reported(report):

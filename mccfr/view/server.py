@@ -6,14 +6,10 @@ only: a connection carries one request, for a limited time, and the oldest waiti
 
 import errno
 import logging
-import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 from waitress import wasyncore
 from waitress.channel import HTTPChannel
@@ -154,33 +150,16 @@ class ViewServer(TcpWSGIServer):
 
 
 def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve strategies until Ctrl-C; a second one, while the process ends, is not heard.
+    """Serve strategies until a signal, which is raised once the spots that are being solved have ended.
 
     port   0: a free one
     ready  is told the page's address once it answers
 
     Raises `ValueError` where the port cannot be had.
     """
-    with ViewServer(shelf, port) as server, suppress(KeyboardInterrupt), _one_interrupt():
-        ready(server.url)
-        server.serve_forever()
-    shelf.desk.close()
-
-
-@contextmanager
-def _one_interrupt() -> Iterator[None]:
-    """SIGINT is heard once inside, as `KeyboardInterrupt`, and never again; in the main thread only."""
-
-    def hear(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, hear)
     try:
-        yield
+        with ViewServer(shelf, port) as server:
+            ready(server.url)
+            server.serve_forever()
     finally:
-        if signal.getsignal(signal.SIGINT) is hear:
-            signal.signal(signal.SIGINT, before)
+        shelf.desk.close()

@@ -14,10 +14,11 @@ from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
 from mccfr.evaluation.trained_best_response.scoring import Chosen, ChosenResponder, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
-from mccfr.evaluation.units import Effort, StoppedError, play_units, signals_noted, units_in
+from mccfr.evaluation.units import Effort, StoppedError, play_units, units_in
 from mccfr.intervals import ratio95
 from mccfr.policy.profile import Profile
 from mccfr.rng import CHOICE, EVALUATION
+from mccfr.signals import signals_noted
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
@@ -203,9 +204,7 @@ class ResponderSearch:
             self._save()
             keep = self._effort.keep
             again = f"the same command goes on from {keep}" if keep else "give --keep FILE to go on later"
-            raise StoppedError(
-                f"stopped by signal {self._stop[0]} after {self._training.nodes:,} nodes of training; {again}"
-            )
+            raise StoppedError(self._stop[0], f"{self._training.nodes:,} nodes of training; {again}")
         self._save()
         return done
 

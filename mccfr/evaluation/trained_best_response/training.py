@@ -16,6 +16,7 @@ from abstraction.kernels.compiling import working_seconds
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
+from mccfr.signals import SIGNALS
 from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
 from mccfr.tables.layout import TableSet, table_name
@@ -185,7 +186,7 @@ def _train(solver: Solver, goal: int, stop: Callable[[], bool], progress: NodesC
 
 def _train_apart(solver: Solver, goal: int, shared: npt.NDArray[np.uint64], parent: int) -> None:
     """In a process of its own: `_train`, until the parent says stop or is gone; the state goes into `shared`."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # the terminal sends them to all; the parent decides
+    for number in SIGNALS:  # the terminal sends them to all; the parent decides
         signal.signal(number, signal.SIG_IGN)
 
     def report(nodes: int) -> None:

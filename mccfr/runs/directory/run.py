@@ -70,6 +70,7 @@ class Run:
 
     replace  the export at the end of a session may take the place of another run's
     lock     that this process holds (`lock`); None: it only reads
+    lacks    what is wrong with its card abstraction, of a run that was opened all the same; None: nothing
     """
 
     directory: Path
@@ -77,6 +78,7 @@ class Run:
     manifest: Mapping[str, Any]
     replace: bool = False
     lock: RunLock | None = None
+    lacks: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -253,7 +255,7 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
         _remove_all_but(LOCK, temporary)
         try:
             yield
-        except BaseException:
+        except BaseException:  # an error, or a signal
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     finally:
@@ -316,6 +318,23 @@ def read_run_manifest(directory: Path) -> dict[str, Any]:
 
 
 @reading()
+def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
+    """Open a run to read its own files alone: as `open_run`, also where its abstraction was moved (`lacks`)."""
+    try:
+        return open_run(directory, abstraction, NO_CODE)
+    except AbstractionError as error:
+        if abstraction is not None:
+            raise
+        document, source = load_document(directory / CONFIG), str(directory / CONFIG)
+        config = opaque_config(document, source) if outside.guests(document) else config_from(document, source)
+        return Run(directory, config, read_run_manifest(directory), lacks=" ".join(str(error).split()))
+
+
+class AbstractionError(ValueError):
+    """The card abstraction of a run is not where it was, or another one."""
+
+
+@reading()
 def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
     """Open a run directory.
 
@@ -338,6 +357,10 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = own_keys(manifest["identity_document"])
+    if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
+        raise AbstractionError(
+            f"{other.path} is not an abstraction: the opponents of {directory} have it, put it there"
+        )
     found = identity_document(config, directory, known.get("abstraction"))
     for source in trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
@@ -375,13 +398,16 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
         return config
     path = directory / config.abstraction.path if given is None else given.resolve()
     if not is_abstraction(path):
-        raise ValueError(
+        raise AbstractionError(
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
             "directory with --abstraction, or put it there"
         )
-    found = bucket_hashes(path, hashes)
+    try:
+        found = bucket_hashes(path, hashes)
+    except ValueError as error:
+        raise AbstractionError(str(error)) from error
     if found != hashes:
-        raise ValueError(
+        raise AbstractionError(
             f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
             f"{content_hash(hashes)[:12]}: give that one"
         )

@@ -1,8 +1,9 @@
 """Where a run stands, from its files alone; also while another process works on it."""
 
+import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,10 @@ from mccfr.runs.directory.run import (
     JOURNAL,
     LIVE,
     METRICS,
-    NO_CODE,
     Run,
     is_locked,
     is_run,
-    open_run,
+    open_to_look,
     phase_of,
     worker_of,
 )
@@ -30,6 +30,8 @@ from storage.locked_checkpoints import open_locked
 
 RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
+NOW_SECONDS = 15.0
+"""Metrics that are older, or that far from the line before, say nothing of the speed now; there is one every 5 s."""
 _RECENT_EVALUATIONS = 50
 _RECENT_LINES = 2000  # of metrics, at most, that are looked at for it: of 600 seconds and long evaluations between
 
@@ -79,13 +81,26 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mappin
     return found[::-1]
 
 
-def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[str, Any] | None]:
-    """Of a journal given last first: how the last session ended, and the start; None where there is none."""
+def _speed_now(metrics: Sequence[Mapping[str, Any]], started: Mapping[str, Any] | None) -> float | None:
+    """Nodes a second by the last two metrics of this session; None where they are not of now, as after a pause."""
+    since = started["unix_seconds"] if started else time.time()
+    lines = [line for line in metrics[-2:] if line.get("unix_seconds", 0.0) >= since]
+    times = [line["unix_seconds"] for line in lines] + [time.time()]
+    if len(lines) < 2 or any(abs(after - before) > NOW_SECONDS for before, after in pairwise(times)):
+        return None
+    return recent_speed(lines, 0.001)
+
+
+def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """Of a journal given last first: the record of how the last session ended, and of its start; None: there is none.
+
+    A session that failed before it had started comes after the end of another.
+    """
     ended = None
     for record in journal:
         if record.get("event") == "started":
             return ended, record
-        ended = ended or record.get("event")
+        ended = ended or (record if "event" in record else None)
     return ended, None
 
 
@@ -102,10 +117,13 @@ def run_status(run: Run) -> dict[str, Any]:
     # While it runs, and only then, the metrics may be ahead of the newest checkpoint.
     counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
     ended, started = _session(run.backwards(JOURNAL))
+    state = ended["event"] if ended else "interrupted" if started else "stopped"
     trend = next(run.backwards(TRENDS), {})
     return {
         "phase": phase_of(run) if running else None,
-        "state": "running" if running else ended or ("interrupted" if started else "stopped"),
+        "state": "running" if running else state,
+        "failure": ended.get("problem") if ended and not running else None,
+        "abstraction_problem": run.lacks,
         "process": worker.process if worker else None,
         "machine": worker.machine if worker else None,
         "nodes_touched": counts["nodes_touched"],
@@ -114,7 +132,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "workers": started["workers"] if started else run.config.run.workers,
         "nodes_per_second": last["nodes_per_second"] if last else None,
         "iterations_per_second": last["iterations_per_second"] if last else None,
-        "nodes_per_second_now": recent_speed(metrics, 0.001),
+        "nodes_per_second_now": _speed_now(metrics, started) if running else None,
         "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
         "checkpoint": newest.number if newest else None,
         "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
@@ -142,8 +160,8 @@ def _live_dir(run: Run) -> str | None:
 
 
 def _tables_bytes(run: Run) -> int | None:
-    """What its tables will take; None where only code of a user's knows."""
-    return None if run.is_opaque else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
+    """Bytes of its tables; None where only code of a user's or an abstraction that was moved knows."""
+    return None if run.is_opaque or run.lacks else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
@@ -173,7 +191,7 @@ def run_list(directory: Path) -> list[dict[str, Any]]:
     for path in runs_in(directory):
         row: dict[str, Any] = {"run": path.name}
         try:
-            run = open_run(path, code=NO_CODE)
+            run = open_to_look(path)
             row |= {"game": named(run.config.game), "algorithm": named(run.config.solver), **run_status(run)}
         except (OSError, ValueError) as error:
             row |= {"problem": " ".join(str(error).split())}

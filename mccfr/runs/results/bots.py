@@ -8,7 +8,7 @@ from typing import Any
 
 from abstraction.kernels.compiling import told_of_compiling
 from mccfr.config.games import HoldemGame, Menu
-from mccfr.evaluation.units import StoppedError, signals_held, signals_noted
+from mccfr.evaluation.units import StoppedError
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
@@ -43,6 +43,7 @@ from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
 from mccfr.play.web import http_post
 from mccfr.runs.results.declared import Declaration, Declare, declared_text
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
+from mccfr.signals import SignalInterrupt, signals_held, signals_noted
 from storage.cleanup import closed_after
 from storage.outputs import check_output
 
@@ -172,14 +173,14 @@ class _Diary:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The hands while they are played: written however it ends.  `StoppedError` at Ctrl-C or SIGTERM."""
+        """The hands while they are played: written however it ends.  `StoppedError` at a signal."""
         with closed_after(self.close):
             try:
                 with signals_noted(spared=0):
                     yield
-            except KeyboardInterrupt:
+            except SignalInterrupt as stop:
                 there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
-                raise StoppedError(f"stopped after {len(self.hands):,} hands; {there}") from None
+                raise StoppedError(stop.number, f"{len(self.hands):,} hands; {there}") from None
 
     def close(self) -> None:
         """Write what is to be written at the end, however it came."""
@@ -257,7 +258,7 @@ def declared_bot(
 def run_acpc_bot(
     player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at Ctrl-C or SIGTERM."""
+    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at a signal."""
     diary = _Diary(player, log, "opponent")
     with diary.kept():
         session = AcpcSession(player.player, player.rules, diary.add)
@@ -280,7 +281,7 @@ def run_slumbot(
     progress  called with the number of hands after each
 
     Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address,
-    and `StoppedError` at Ctrl-C or SIGTERM.
+    and `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
@@ -426,7 +427,7 @@ def run_dealer(
     phhs    file for the hands, written at the end
 
     Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
-    `StoppedError` at Ctrl-C or SIGTERM.
+    `StoppedError` at a signal.
     """
     if phhs is not None:
         check_output(phhs, is_hands)
@@ -448,9 +449,9 @@ def run_dealer(
         found = score(plan, hands)
         if book is not None:
             book.close_with(score_text(plan, found))
-    except KeyboardInterrupt:
+    except SignalInterrupt as stop:
         again = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
-        raise StoppedError(f"stopped after {len(hands):,} of {plan.hands:,} hands; {again}") from None
+        raise StoppedError(stop.number, f"{len(hands):,} of {plan.hands:,} hands; {again}") from None
     finally:
         if book is not None:
             book.close()

@@ -14,7 +14,7 @@ import numpy as np
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.games import HoldemGame
 from mccfr.evaluation.review.hands import POTS, ReviewedHand, Reviewer
-from mccfr.evaluation.units import KeptFile, StoppedError, shared, signals_noted
+from mccfr.evaluation.units import KeptFile, StoppedError, shared
 from mccfr.intervals import ratio95
 from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.hand_files import FoundHand, hand_files, read_hands
@@ -24,6 +24,7 @@ from mccfr.policy.profile import Behaviour, Profile
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import holdem_of, open_player
+from mccfr.signals import SignalInterrupt, signals_noted
 from storage.outputs import begins_with, check_output
 
 STREETS = ("preflop", "flop", "turn", "river")
@@ -130,9 +131,9 @@ def _reviewed(
     try:
         with signals_noted(spared=0):
             yield from shared(play, left, workers, kept.leave)
-    except KeyboardInterrupt:
+    except SignalInterrupt as stop:
         again = "give --keep FILE to go on later" if kept.path is None else f"the same command goes on from {kept.path}"
-        raise StoppedError(f"stopped after {len(kept.known):,} of {len(found):,} hands; {again}") from None
+        raise StoppedError(stop.number, f"{len(kept.known):,} of {len(found):,} hands; {again}") from None
 
 
 def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from mccfr.signals import UNAWAITED
+
 Result = TypeVar("Result")
 
 
@@ -14,7 +16,7 @@ class Job(Generic[Result]):
         self._work = work
         self._value: list[Result] = []
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._run, daemon=True, name=UNAWAITED)
         self._thread.start()
 
     def _run(self) -> None:

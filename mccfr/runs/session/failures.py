@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from mccfr.runs.directory.run import Run
 from mccfr.runs.events import Totals
+from mccfr.signals import EXIT_RESUMABLE
 from storage.lock import LostDirectoryError
 
 Saved = tuple[int, Totals] | None
@@ -11,9 +12,17 @@ Saved = tuple[int, Totals] | None
 
 
 class AbandonedError(RuntimeError):
-    """A second signal has ended the session at once; the process ends with `exit_status`."""
+    """A second signal has ended the session at once; the process ends with `exit_status`, as the run goes on."""
 
-    exit_status = 1
+    exit_status = EXIT_RESUMABLE
+
+
+def sentence_of(error: BaseException) -> str:
+    """An error in one line, for the journal; of the system's with their paths."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(text.split())
 
 
 def _missing(totals: Totals, saved: Saved) -> str:

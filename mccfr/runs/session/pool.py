@@ -33,6 +33,7 @@ from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import share_buckets
 from mccfr.runs.session.watch import Silence, Watch, process_stat
 from mccfr.runs.session.worker import map_tables, publish, read_state
+from mccfr.signals import signals_blocked
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
 from storage import space
@@ -362,15 +363,17 @@ class ProcessPool(AllInMemory):
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
         with naming(Path(sys.executable)), self._log.open("ab") as log:
             for worker in range(workers):
-                process = subprocess.Popen(
-                    [*command, str(worker)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    start_new_session=True,  # the terminal's Ctrl-C is the coordinator's business
-                )
-                self._processes.append(process)
+                # Signals to all processes of a job are for the coordinator: workers block them from their first moment.
+                with signals_blocked():
+                    process = subprocess.Popen(
+                        [*command, str(worker)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        env=environment,
+                        start_new_session=True,  # else a terminal stops and continues workers, too
+                    )
+                    self._processes.append(process)
 
     def _find_dead(self) -> bool:
         """Note the workers that have died; whether there are new ones."""

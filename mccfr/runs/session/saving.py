@@ -65,6 +65,11 @@ class Stop:
     evaluate: bool
     keep: bool  # the checkpoint stays for good
     done: bool  # the session ends here
+    due: bool = False  # an evaluation is due here, though it may be left to the next session
+
+
+class _LeftError(Exception):
+    """An evaluation is left to the next session."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
@@ -86,6 +91,7 @@ class Saver:
         self._trends = Trends(game, run.algorithm)
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
+        self._evaluating = self._left = False
         every = run.config.run.checkpoint_seconds
         self._delay = GrowingDelay(max(LEAST_RETRY_SECONDS, min(every, RETRY_SECONDS)), MOST_RETRY_SECONDS)
         self._next_checkpoint_at = time.monotonic() + every
@@ -205,7 +211,7 @@ class Saver:
             "period": self._schedule.period(totals.nodes),
             "training_seconds": now.training_seconds,
             "kept": stop.keep,
-            "measured": stop.evaluate,
+            "measured": stop.due,
             "workers": [_worker_fields(state) for state in now.states],
         }
         fields, parents = ({}, {}) if now.extra_state is None else now.extra_state.write()
@@ -269,18 +275,34 @@ class Saver:
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return []
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
+        self._evaluating = True
         try:
             strategy = self._stored(totals) if from_files else self._average(arrays, totals)
-            with naming_steps(self._reporter):
+            with naming_steps(self._reporter, self._stop_if_left):
                 records = self._evaluator.evaluate(strategy)
                 self._add_other_averages(records, arrays, totals)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return []
+        except _LeftError:
+            return []
+        finally:
+            self._evaluating = False
+        if self._left:
+            return []
         for record in records:
             record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
             self._journals.append(EVALUATIONS, record)
         return records
+
+    def leave_evaluation(self) -> bool:
+        """End an evaluation that another thread is making, at its next step, without a record; whether there is one."""
+        self._left = self._left or self._evaluating
+        return self._evaluating
+
+    def _stop_if_left(self) -> None:
+        if self._left:
+            raise _LeftError
 
     def _add_other_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""

@@ -8,6 +8,7 @@ until all is done.
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -23,7 +24,7 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
-from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved, without_directory
+from mccfr.runs.session.failures import AbandonedError, abandoned, lost, sentence_of, unsaved, without_directory
 from mccfr.runs.session.growing import begin_grown
 from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.overflow import overflow_warning
@@ -33,6 +34,7 @@ from mccfr.runs.session.progress import Meter
 from mccfr.runs.session.restoring import advising, newest_sound
 from mccfr.runs.session.saving import RunState, Saver, Stop
 from mccfr.runs.session.signals import Signals
+from mccfr.signals import SignalInterrupt
 from mccfr.solvers.solver import WorkerState
 from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
@@ -47,6 +49,7 @@ from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
 
 _TICK_SECONDS = 0.1
+_LEAVE_SECONDS = 1.0  # that an evaluation may take to notice that it is left
 REST_SECONDS = 30.0
 """When the session ends: how long workers have to come to rest, beyond two of their batches."""
 _COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
@@ -62,6 +65,8 @@ class Outcome:
     evaluation: Mapping[str, Any] | None  # the last one of the run
     evaluated: bool  # whether it is this session's
     directory: Path  # where the run was when the session ended
+    evaluation_due: bool = False  # whether a signal has left one to the next session
+    at_limit: bool = False  # whether a limit of the run was reached, although a signal came
 
 
 class Session:
@@ -75,6 +80,8 @@ class Session:
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points)
         self._signals = Signals()
+        if pools is not open_pool:  # ranks of a cluster wait for their orders
+            self._signals.note()
         self._journals = Journals(run, reporter)
         self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
         self._ending_since: float | None = None  # when the workers were first to rest for good
@@ -82,6 +89,7 @@ class Session:
         self._evaluated_now = False
         self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
         self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
+        self._due = False  # whether a signal has left an evaluation to the next session
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
@@ -93,12 +101,16 @@ class Session:
         Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
         last checkpoint could not be written, `AbandonedError` after a second signal.
         """
-        with self._signals.noted():
+        with self._signals.handled():
             try:
                 return self._begin()
-            except AbandonedError as error:
-                if checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
-                    error.exit_status = 75
+            except SignalInterrupt as stop:
+                return self._stopped(stop.number, self._meter.origin, None)
+            except AbandonedError:
+                raise
+            except Exception as error:
+                with suppress(Exception):  # the error that has ended the session is the one that is told
+                    self._event("failed", problem=sentence_of(error))
                 raise
 
     def _begin(self) -> Outcome:
@@ -111,7 +123,9 @@ class Session:
         restored = newest_sound(run, self._reporter)
         drop_unnamed(run.directory)
         self._reporter.phase("making the tables")
+        self._signals.note()  # live tables that are half made would stay in shared memory
         with self._pools(run, self._game, force=self._force) as pool:
+            self._heed_early()
             layout = run.layout(self._game)
             for warning in (pool.warning, overflow_warning(self._game, layout)):
                 if warning:
@@ -120,11 +134,14 @@ class Session:
             states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
             pool.begin(states)
+            self._signals.note()
             self._event("started", workers=self._settings.workers, huge_bytes=huge_bytes(pool.tables.values()))
             try:
                 return self._loop(pool)
             except AbandonedError as error:
                 pool.kill()
+                saved = self._saver.committed or (None, Totals())
+                self._stopped(self._signals.number or 0, saved[1], saved[0])
                 raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
             except LostDirectoryError as error:
                 pool.kill()
@@ -132,14 +149,26 @@ class Session:
             finally:
                 self._signals.closing = True
 
+    def _heed_early(self) -> None:
+        """Have a signal end the session at once, also one that has come, as there is nothing to save yet."""
+        if self._pools is open_pool:
+            self._signals.interrupt()
+
+    def _stopped(self, number: int, totals: Totals, checkpoint: int | None) -> Outcome:
+        """Note in the journal that a signal has stopped the session; its outcome."""
+        self._event("stopped", signal=number, nodes_touched=totals.nodes, checkpoint=checkpoint)
+        due, limit = self._due and checkpoint is not None, self._events.limit_reached(totals)
+        evaluation = self._evaluation, self._evaluated_now
+        return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
+
     def _filled(self, share: float) -> None:
-        """Tell how far tables are filled; a signal ends it, as there is nothing to save yet."""
+        """Report which share of the tables is filled; a signal ends it, as there is nothing to save yet."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
-            raise AbandonedError(f"stopped by signal {self._signals.number} before anything was trained")
+            self._signals.interrupt()
 
     def _event(self, event: str, **facts: object) -> None:
-        """Note in the journal that the run started, stopped or finished."""
+        """Append a line to the journal: the run has started, stopped, finished or failed."""
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _starting(self) -> str:
@@ -199,16 +228,20 @@ class Session:
             commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
             commit = commit or (point and pool.extra_state() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
-            evaluate = (
-                unmeasured
+            due = bool(
+                self._due
+                or unmeasured
                 or point
                 or (commit and self._points.every_checkpoint)
                 or (done and self._points.at_end and not self._is_measured(totals))
             )
+            evaluate = due and self._signals.number is None  # else the next session makes up for it
+            self._due = due and not evaluate
             seen, unmeasured = totals, False
             if (commit or evaluate) and not self._stopped_before_training(totals):
-                self._save_at(pool, Stop(commit, evaluate, keep, done), room)
+                self._save_at(pool, Stop(commit, evaluate, keep, done, due), room)
             if done:
+                self._signals.closing = True
                 return self._end(pool, totals)
 
     def _stopped_before_training(self, totals: Totals) -> bool:
@@ -385,7 +418,8 @@ class Session:
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
         """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
 
-        The thread is one that a second signal does not wait for.
+        A signal ends an evaluation, which the next session makes up for.  A second one does not even wait for the
+        thread.
         """
         background = self._training
         job = Job(lambda: self._saver.save(arrays, now, stop, background=background))
@@ -395,6 +429,11 @@ class Session:
                 self._clock.stop()
             if job.done(_TICK_SECONDS if rests else 0.0):
                 break
+            if self._signals.number is not None and self._saver.leave_evaluation():
+                self._due = True
+                self._signals.closing = stop.done  # the checkpoint is there: nothing can be lost any more
+                if not job.done(_LEAVE_SECONDS):
+                    return []  # it is in a long step: the process does not wait for it
             if not background:
                 continue
             if not rests:
@@ -422,13 +461,16 @@ class Session:
         self._meter.write(self._progress(pool))
         if pool.died():
             raise lost(pool.losses(), self._run, number)
-        event = "finished" if self._signals.number is None else "stopped"
-        self._event(event, signal=self._signals.number, nodes_touched=totals.nodes, checkpoint=number)
+        if self._signals.number is not None:
+            outcome = self._stopped(self._signals.number, totals, number)
+        else:
+            self._event("finished", signal=None, nodes_touched=totals.nodes, checkpoint=number)
+            evaluation = self._evaluation, self._evaluated_now
+            outcome = Outcome(None, totals, number, *evaluation, self._run.directory)
         held = self._journals.held()
         if held is not None:
             self._reporter.message(held)
-        evaluation = self._evaluation, self._evaluated_now
-        return Outcome(self._signals.number, totals, number, *evaluation, self._run.directory)
+        return outcome
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:

@@ -1,20 +1,14 @@
-"""Signals of a session: the first leaves a note, which the loop heeds; a second one ends everything at once."""
+"""Signals of a session: the first ends it with a checkpoint, a second request ends it at once."""
 
-import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
-from mccfr.evaluation.units import signals_to
 from mccfr.runs.session.failures import AbandonedError
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-_SAME_SIGNAL_SECONDS = 0.1  # a signal that follows another so soon is the same wish, sent twice
+from mccfr.signals import SignalInterrupt, signals_to
 
 
 class Signals:
-    """What has been sent to this process.
+    """The signals that were sent to a session's process.
 
     number   the first signal, or None
     closing  nothing is to be saved any more: signals do nothing
@@ -23,18 +17,34 @@ class Signals:
     def __init__(self) -> None:
         self.number: int | None = None
         self.closing = False
-        self._at = 0.0
+        self._raises = True
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Inside, a first signal is noted and a second raises `AbandonedError`; after it all is as it was before."""
-        with signals_to(self._note, SIGNALS):
+    def handled(self) -> Iterator[None]:
+        """Inside, signals go to this object: the first raises `SignalInterrupt` or is noted, as was said last, and a
+        second request raises `AbandonedError`."""
+        with signals_to(self._heed):
             yield
 
-    def _note(self, number: int, _: FrameType | None) -> None:
-        now = time.monotonic()
+    def interrupt(self) -> None:
+        """From now on there is nothing to save: a signal raises `SignalInterrupt`, also one that was noted."""
+        self._raises = True
+        if self.number is not None:
+            self._interrupt(self.number)
+
+    def note(self) -> None:
+        """From now on a signal is noted, and whoever trains looks at `number`."""
+        self._raises = False
+
+    def _interrupt(self, number: int) -> None:
+        self.closing = True  # what is made must go: nothing may interrupt that
+        raise SignalInterrupt(number)
+
+    def _heed(self, number: int) -> None:
         if self.number is None:
-            self.number, self._at = number, now
-        elif not self.closing and now - self._at > _SAME_SIGNAL_SECONDS:
+            self.number = number
+            if self._raises:
+                self._interrupt(number)
+        elif not self.closing:
             self.closing = True
             raise AbandonedError(f"stopped by signal {self.number} and then by signal {number}")

@@ -1,12 +1,12 @@
 """A worker: runs batches until it is told to rest or to end.  A worker process maps the live tables first.
 
-It is started by the coordinator as `python -m mccfr.runs.session.worker ASSIGNMENT INDEX`; the assignment is a JSON
-file beside the live tables.  It ends by itself when its coordinator is gone.
+It is started by the coordinator as `python -m mccfr.runs.session.worker ASSIGNMENT INDEX`, with signals blocked, which
+are the coordinator's; the assignment is a JSON file beside the live tables.  It ends by itself when its coordinator is
+gone.
 """
 
 import json
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -94,9 +94,7 @@ def work(
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
-    """The run and the game of an assignment, and what else it says; signals are the coordinator's from now on."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-        signal.signal(number, signal.SIG_IGN)
+    """Return the run and the game of an assignment, and the assignment itself."""
     document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
     allow(map(Path, document["code"]))

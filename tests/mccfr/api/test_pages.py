@@ -16,7 +16,7 @@ from guests import guests_from
 from pages import blocks, commands, play
 from places import ROOT, RUNS
 
-from mccfr.cli import cli
+from mccfr.cli.group import cli
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -159,17 +159,17 @@ class Stopping(PROGRAMS["odd-size"]):
 
 
 def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
-    """Status 75, one sentence, and the log has all that was played."""
+    """Status 143, one sentence, and the log has all that was played."""
     diary, of = tmp_path / "bot.log", plan(hands=1_000)
     with dealing(of, [guest(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
         status, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
     played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
-    assert status == 75 and f"stopped after {played} hands; they are in {diary}" in err and played > 2
+    assert status == 143 and f"stopped by signal 15 after {played} hands; they are in {diary}" in err and played > 2
     assert "has not answered" in str(came["error"])
 
 
 def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
-    """Status 75, one sentence, the hands in the log; the same command plays the others, as if nothing had been."""
+    """Status 143, one sentence, the hands in the log; the same command plays the others, as if nothing had been."""
     log = tmp_path / "match.log"
     of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--json", "--log")
     seen = []
@@ -194,7 +194,8 @@ def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
 
     status, _, err = dealt(log, finished)
     played = sum(line.startswith("STATE:") for line in log.read_text().splitlines())
-    assert status == 75 and f"stopped after {played} of 30 hands; the same command goes on from {log}" in err
+    assert status == 143
+    assert f"stopped by signal 15 after {played} of 30 hands; the same command goes on from {log}" in err
     assert 9 <= played < 30
     went_on, straight = dealt(log, lambda _: None), dealt(tmp_path / "whole.log", lambda _: None)
     assert went_on.status == straight.status == 0

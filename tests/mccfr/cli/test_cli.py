@@ -173,8 +173,8 @@ def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn,
         assert [path.name for path in out.rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 75), (EOFError(), 1)])
-def test_75_is_said_of_a_signal_alone(capsys, monkeypatch, error, status):
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (EOFError(), 1)])
+def test_input_that_ends_is_no_signal(capsys, monkeypatch, error, status):
     """click has one word for both, and a scheduler puts what ends with 75 into its queue again, for ever."""
 
     def fail(name):

@@ -27,11 +27,11 @@ from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait
 from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.launch import local_launch, read_end
-from mccfr.cluster.starting import held_back
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import is_locked, open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.signals import signals_blocked
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -92,7 +92,7 @@ def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_
     ended = tmp_path / "ended.json"
     command = [sys.executable, "-P", "-m", "mccfr.cli.rank", str(ended), str(os.getpid()), "-", "--version"]
     environment = {**os.environ, "PMI_RANK": str(rank)}
-    with held_back():
+    with signals_blocked():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
     process.send_signal(signal.SIGINT if rank else signal.SIGTERM)
     said, errors = process.communicate(timeout=120)

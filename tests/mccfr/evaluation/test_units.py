@@ -25,6 +25,7 @@ from places import ROOT
 from refusals import refused
 
 from mccfr.evaluation.units import Effort, StoppedError, Units, play_units, units_in
+from mccfr.signals import SIGNALS
 from storage import durable
 
 WHAT = {"method": "toy", "seed": 3}
@@ -88,7 +89,7 @@ def test_a_full_disk_names_the_file_and_what_was_kept_is_sound(tmp_path):
     assert toy.played == list(range(2, 9))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers):
     effort = Effort(workers, keep=tmp_path / "units")
@@ -96,14 +97,14 @@ def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers
     threading.Timer(0.4, os.kill, (os.getpid(), number)).start()
     with pytest.raises(StoppedError, match=rf"stopped by signal {int(number)} after \d+ of 1,000 units") as caught:
         play_units(Toy(0.01), 1000, effort, what=WHAT)
-    assert caught.value.exit_status == 75
+    assert caught.value.exit_status == 128 + number
     assert signal.getsignal(number) is before
     toy = Toy()
     assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
     assert 0 not in toy.played
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, number):
     """A worker that dies of it while it takes work from the queue leaves the queue locked for the others."""
     toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), number))

@@ -10,7 +10,7 @@ from places import ROOT
 from refusals import refusals, refused
 from sessions import make, trained
 
-from mccfr.cli import cli
+from mccfr.cli.group import cli
 from mccfr.cli.progress import evaluation_text
 from mccfr.cli.status import _bound_lines
 from mccfr.config.file import config_from

@@ -21,7 +21,7 @@ from small_games import small_recipe
 import mccfr
 from abstraction.build import Builder
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.session.failures import AbandonedError
+from mccfr.runs.directory.status import run_status
 from mccfr.runs.session.growing import begin_grown, check_grown_from
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
 from mccfr.tables.layout import private_tables
@@ -58,7 +58,8 @@ class Signalled(Listener):
 def test_a_signal_ends_the_sampling_at_once(tmp_path):
     solver = {"algorithm": "cfr-br", "trunk": "own", "warm_start": 2_000_000}
     run, reporter = make(tmp_path / "run", solver, LEDUC, evaluation=NO_EVALUATION), Signalled()
-    refused("stopped by signal 15 before anything was trained", go, run, reporter, iterations=5, error=AbandonedError)
+    outcome = go(run, reporter, iterations=5)
+    assert (outcome.signal, outcome.checkpoint, run_status(run)["state"]) == (signal.SIGTERM, None, "stopped")
     told = [text for text in reporter.told if text.startswith("filling the tables, ")]
     assert told[0].endswith(" 0%") and 50 <= int(told[-1].split()[-1][:-1]) <= 70  # in batches of 200,000 nodes
 

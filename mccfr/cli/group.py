@@ -1,0 +1,94 @@
+"""The group of all commands: a few lines for each of them; everything heavy is imported inside the commands."""
+
+import traceback
+from typing import Any
+
+import rich_click as click
+
+from mccfr import __version__
+from mccfr.cli import (
+    abstraction,
+    bots,
+    cluster,
+    experiments,
+    exploit,
+    inspect,
+    matches,
+    play,
+    review,
+    runs,
+    spot,
+    status,
+    upi,
+    view,
+)
+from mccfr.cli.progress import HistoryCounts
+from mccfr.cli.stopping import stoppable
+from mccfr.trees.counting import counts_reported
+
+click.rich_click.TEXT_MARKUP = "rich"
+click.rich_click.COMMAND_GROUPS = {
+    "mccfr": [
+        {"name": "Before a run", "commands": ["init", "games", "plan"]},
+        {"name": "Runs", "commands": ["solve", "spot", "upi", "resume", "status", "stop", "verify", "cluster"]},
+        {
+            "name": "Results",
+            "commands": ["evaluate", "exploit", "export", "query", "view", "report", "compare", "tensorboard"],
+        },
+        {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer", "review"]},
+        {"name": "Cards", "commands": ["abstraction"]},
+    ]
+}
+
+
+class _Commands(click.RichGroup):
+    """Runs a command; prints how far a long import of a game is, and with --traceback where an error was raised."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            with counts_reported(HistoryCounts()):
+                return super().invoke(ctx)
+        except Exception as error:
+            if ctx.params["tracebacks"] and not isinstance(error, click.ClickException | click.exceptions.Exit):
+                traceback.print_exception(error)
+            raise
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="mccfr")
+@click.option(
+    "--traceback", "tracebacks", is_flag=True, help="Print Python's traceback of an error before its sentence."
+)
+def cli(tracebacks: bool) -> None:
+    """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
+
+    A run is one TOML file: the game, the solver, its limits. Examples come along and are named without a path. Try:
+
+    \b
+      mccfr solve kuhn                     compute, in runs/kuhn; Ctrl-C stops, again goes on
+      mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
+      mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
+      mccfr query kuhn-policy "" --hand K  what it does with the king, first to act
+
+    Exit status: 0 done; 2 bad input, said in one sentence; 3 done, but the target of --to was not reached; 75 training
+    was stopped by a signal and goes on with the same command; 128 + N stopped by signal N otherwise (Ctrl-C: 130); 1
+    anything else. Signals are SIGHUP, SIGINT, SIGTERM and SIGUSR1; those within a second of the first are the same
+    request.
+    """
+    del tracebacks  # `_Commands` looks at it
+
+
+def _heeding(command: click.Command) -> None:
+    """Have signals end a command, or each command of a group, in place."""
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _heeding(each)
+        return
+    assert command.callback is not None
+    command.callback = stoppable(command.callback)
+
+
+_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, review, view, upi, experiments, abstraction
+for command in [each for room in _ROOMS for each in room.COMMANDS]:
+    _heeding(command)
+    cli.add_command(command)
