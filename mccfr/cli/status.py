@@ -58,11 +58,11 @@ def stop(directory: Path, as_json: bool) -> None:
 
     Example: mccfr stop runs/leduc
     """
-    from mccfr.runs.directory.run import NO_CODE, open_run
+    from mccfr.runs.directory.run import open_run
     from mccfr.runs.directory.status import run_status
     from mccfr.runs.directory.stop import stop_run
 
-    run = open_run(directory, code=NO_CODE)
+    run = open_run(directory, opaque=True)
     stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
     found = run_status(run)
     if as_json:
@@ -112,14 +112,14 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
-    from mccfr.runs.directory.run import NO_CODE, is_run, open_run
+    from mccfr.runs.directory.run import is_run, open_run
     from mccfr.runs.directory.status import run_list, run_status
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
         if abstraction is not None:
             raise _of_one_run(directory)
         return rows
-    return run_status(open_run(directory, abstraction, NO_CODE))
+    return run_status(open_run(directory, abstraction, opaque=True))
 
 
 def _of_one_run(directory: Path) -> ValueError:

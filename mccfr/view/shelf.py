@@ -9,7 +9,7 @@ from typing import Any
 from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
-from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
+from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.desk import Desk
@@ -109,7 +109,7 @@ def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | 
     Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
     """
     # look-ups check the pieces that they touch
-    source = open_source(Reference(target, checkpoint, abstraction), check=False, code=NAMED_CODE)
+    source = open_source(Reference(target, checkpoint, abstraction), check=False)
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if checkpoint is None and abstraction is None else None
     config = game_config(target)
@@ -149,7 +149,7 @@ def open_shelf(
     if against is not None:
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
-        numbers = list_checkpoints(open_run(target, abstraction, NO_CODE).path(CHECKPOINTS))
+        numbers = list_checkpoints(open_run(target, abstraction, opaque=True).path(CHECKPOINTS))
         chosen = max(numbers, default=None) if checkpoint is None else checkpoint
         name, newest = book(target, chosen, abstraction)[0], book(target, checkpoint, abstraction)[1]
         books[0] = name, newest

@@ -13,7 +13,6 @@ from mccfr.runs.directory.run import (
     JOURNAL,
     LIVE,
     METRICS,
-    NO_CODE,
     Run,
     is_locked,
     is_run,
@@ -144,7 +143,7 @@ def run_list(directory: Path) -> list[dict[str, Any]]:
     for path in sorted(path for path in directory.iterdir() if is_run(path)):
         row: dict[str, Any] = {"run": path.name}
         try:
-            run = open_run(path, code=NO_CODE)
+            run = open_run(path, opaque=True)
             row |= {"game": named(run.config.game), "algorithm": named(run.config.solver), **run_status(run)}
         except (OSError, ValueError) as error:
             row |= {"problem": " ".join(str(error).split())}

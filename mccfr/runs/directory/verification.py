@@ -6,7 +6,7 @@ from abstraction.buckets import Abstraction, is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs.directory import records
-from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, NO_CODE, is_run, open_run
+from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, is_run, open_run
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
 from storage import checkpoint as checkpoints
@@ -68,7 +68,7 @@ def _problems_of_checkpoint(path: Path, reporter: Reporter, known: dict[str, lis
 
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:
     try:
-        run = open_run(path, abstraction, NO_CODE)
+        run = open_run(path, abstraction, opaque=True)
     except (OSError, ValueError) as error:
         return [str(error)]
     if run.is_opaque:
