@@ -63,6 +63,14 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
         raise ValueError(f"{stage.path}: it states the deck {deck!r}: build the abstraction again") from error
 
 
+def stated_cells(stage: Checkpoint) -> dict[str, Any]:
+    """The checksums of a stage's cells by array, {} in older versions; `ValueError` where they are no table."""
+    found = stage.state.get(CELLS, {})
+    if not isinstance(found, dict):
+        raise ValueError(f"{stage.path}: state.json states {found!r} as {CELLS}: build the abstraction again")
+    return found
+
+
 class Abstraction:
     """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed.
 
@@ -91,7 +99,7 @@ class Abstraction:
         stage = self.stages[street]
         with _damage_is_bad_input():
             found = stage.read(name)
-        if CELLS in stage.state and stage.state[CELLS].get(name) != cells_checksum(found):
+        if CELLS in stage.state and stated_cells(stage).get(name) != cells_checksum(found):
             raise ValueError(f"{stage.path}: array {name!r} holds other cells than state.json states: build it again")
         return found
 
@@ -115,8 +123,8 @@ class Abstraction:
         return {street: self._content_hash(street, stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, street: str, stage: Checkpoint) -> str:
-        cells = stage.state.get(CELLS)
-        if cells is None:  # of an older version
+        cells = stated_cells(stage)
+        if not cells:  # of an older version
             cells = {spec.name: cells_checksum(self._read(street, spec.name)) for spec in stage.specs}
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 

@@ -32,7 +32,7 @@ class FileKeeper(Keeper):
         found, _ = newest_valid(self._root)
         if found is None or found.identity != self._identity:
             return "", {}
-        return str(found.state["phase"]), {spec.name: found.read(spec.name) for spec in found.specs}
+        return str(found.state.get("phase")), {spec.name: found.read(spec.name) for spec in found.specs}
 
     def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
         """What was kept last, if it was kept in this phase."""

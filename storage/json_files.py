@@ -2,9 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
 
 from storage.damage import reading
+
+_Fields = TypeVar("_Fields")
 
 MAX_JSON_BYTES = 64 << 20
 """Of one file, unless the reader knows better; the manifest of a terabyte of tables takes 40 MB."""
@@ -32,6 +36,14 @@ def parse_json(data: bytes | str, where: Path | str) -> Any:
             raise ValueError(too_deep)
         level = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
     return value
+
+
+def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
+    """Return a JSON value as a struct, without further fields; `ValueError` that names `where` and what is wrong."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{where}: {str(error).replace('`', '')}") from None
 
 
 def _refuse(constant: str) -> NoReturn:

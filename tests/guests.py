@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mccfr.config import made, outside
+from mccfr.config.code_import import importer
 
 
 @contextmanager
@@ -18,11 +19,22 @@ def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         yield
 
 
+def forget(*modules: str) -> None:
+    """Have modules of users, and all that was imported from their folders, unknown as in another process."""
+    for name in modules:
+        sys.modules.pop(name, None)
+    for known in (outside._OBJECTS, outside._IMPORTED, importer._watched, importer.searched):
+        known.clear()
+
+
 @contextmanager
 def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is imported from a folder is forgotten afterwards."""
     before = set(sys.modules)
     monkeypatch.setattr(outside, "_OBJECTS", {})
+    monkeypatch.setattr(outside, "_IMPORTED", {})
+    monkeypatch.setattr(importer, "_watched", {})
+    monkeypatch.setattr(importer, "searched", [])
     monkeypatch.setattr(made, "_MADE", {})
     yield
     for name in set(sys.modules) - before:

@@ -19,14 +19,23 @@ def entry_of(file, kind):
     return {"length_bytes": length, kind: checksum}
 
 
-def forge(path, change=lambda content: None):
-    """Rewrite a directory's manifest: it states its files as they are now, and what `change` makes of its content."""
-    content = json.loads((path / "manifest.json").read_bytes())
+def forge_document(path, change):
+    """Rewrite a manifest with what `change` makes of its content, and the checksum that belongs to it."""
+    content = json.loads(path.read_bytes())
     del content["content_hash"]
-    for name, entry in content["files"].items():
-        if (path / name).is_file():
-            (kind,) = entry.keys() - {"length_bytes"}
-            content["files"][name] = entry_of(path / name, kind)
     change(content)
     content["content_hash"] = content_hash(content)
-    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))
+    path.write_bytes(exact_json(content, "manifest"))
+
+
+def forge(path, change=lambda content: None):
+    """Rewrite a directory's manifest: it states its files as they are now, and what `change` makes of its content."""
+
+    def stated(content):
+        for name, entry in content["files"].items():
+            if (path / name).is_file():
+                (kind,) = entry.keys() - {"length_bytes"}
+                content["files"][name] = entry_of(path / name, kind)
+        change(content)
+
+    forge_document(path / "manifest.json", stated)

@@ -59,7 +59,7 @@ def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None
     document: dict[str, Any] = {"game": {"name": outside.given(outside.GAMES, name), **plain(keys)}}
     if abstraction is not None:
         document["abstraction"] = {"path": os.fspath(abstraction)}
-    config = config_from(document, "mccfr.game")
+    config = config_from(document, "mccfr.game", ())
     made = configured_game(config, Path())
     parts = {field.name: getattr(made, field.name) for field in fields(Game)}
     return ConfiguredGame(**parts, table=config.game, origin=_origin(config.abstraction))
@@ -102,7 +102,7 @@ def solver(
         "solver": {"algorithm": algorithm, **plain(options)},
         "tables": {"regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
     }
-    config = config_from(document, "mccfr.solver")
+    config = config_from(document, "mccfr.solver", ())
     if ignored := ignored_keys(document):
         raise ValueError(f"mccfr.solver: {ignored[0]!r} says nothing to the algorithm {algorithm!r}: leave it out")
     if threads < 1:

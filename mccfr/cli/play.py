@@ -264,17 +264,16 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     """
     from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
-    from mccfr.runs.directory.run import NAMED_CODE
     from mccfr.runs.results.targets import Reference, open_networks, open_source
 
     named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
-    asked = open_networks(named, NAMED_CODE)
+    asked = open_networks(named)
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
-        found = look_up(open_source(named, code=NAMED_CODE), line, hand, board)
+        found = look_up(open_source(named), line, hand, board)
     answer(found, as_json, _query_text)
 
 

@@ -20,7 +20,7 @@ from mccfr.cluster.pool import on_engine, restore_copies
 from mccfr.cluster.room import check_cluster, places_memory, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
-from mccfr.config.outside import allow, allowed
+from mccfr.config.outside import grant, permissions
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.reporter import Reporter
@@ -141,7 +141,7 @@ def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
 
 def _elsewhere(run: Run) -> dict[str, Any]:
     """Where what the run directory does not hold was found."""
-    path, code = run.abstraction_path, [str(folder) for folder in allowed()]
+    path, code = run.abstraction_path, permissions()
     return {"code": code} if path is None else {"code": code, "abstraction": str(path.resolve())}
 
 
@@ -156,7 +156,7 @@ def _train(world: World) -> None:
         try:
             directory = shared_directory(Path(message["run"]), message["token"])
             stack.callback(directory.close)
-            allow(map(Path, message["code"]))
+            grant(message["code"])
             run = open_run(directory.path, Path(message["abstraction"]) if "abstraction" in message else None)
             world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
         except (ValueError, OSError) as error:

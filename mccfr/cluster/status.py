@@ -3,16 +3,40 @@
 import json
 from typing import Any
 
+import msgspec
+
 from mccfr.cluster.pool import RECORDS
 from mccfr.runs.directory.run import Run
 from storage.journal import lines_backwards
+
+
+class _RankFields(msgspec.Struct):
+    machine: int
+    host: str
+    pid: int
+    strata: list[int]
+    nodes_per_second: float
+    waiting_share: float
+
+
+class _Fields(msgspec.Struct):
+    """A line of the record."""
+
+    nodes_touched: int
+    barriers: int
+    sent_bytes: int
+    received_bytes: int
+    moved_strata: int
+    ranks: list[_RankFields]
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
     """The newest line of the run's record of machines; `ValueError` where there is none."""
     for line in lines_backwards(run.path(RECORDS)):
         try:
-            return json.loads(line.data)
-        except ValueError:  # the last one may be torn
+            found: dict[str, Any] = json.loads(line.data)
+            msgspec.convert(found, _Fields)
+            return found
+        except (ValueError, RecursionError):  # the last one may be torn
             continue
     raise ValueError(f"{run.directory} has no {RECORDS}: no session on several machines has come to rest in it yet")

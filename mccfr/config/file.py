@@ -83,19 +83,23 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def config_from(
-    document: Mapping[str, Any], source: str, beside: Sequence[Path] = (), kept: outside.Kept | None = None
+    document: Mapping[str, Any],
+    source: str,
+    beside: Sequence[Path] | None = None,
+    kept: outside.Kept | None = None,
 ) -> Config:
     """A `Config` from parsed TOML.
 
     source  names it in errors (`ValueError`)
-    beside  directories in which modules that it names (`mccfr.config.outside`) are looked for first
-    kept    of an artefact's: what may be imported for it
+    beside  of a document of the user's own, whose code is run: directories in which modules that it names are looked
+            for first, and files
+    kept    of an artefact's document: what it says of the code that it names (`mccfr.config.outside`)
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
         outside.load_named(document, beside, kept)
         tables = _whole_numbers(document)
-        tables["game"] = spot_table(tables.get("game"), beside)
+        tables["game"] = spot_table(tables.get("game"), beside or ())
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
             raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")

@@ -8,10 +8,11 @@ A module is looked for beside the configuration first, then where Python looks (
 process, so two modules of one name cannot meet in it.
 
 What an artefact names - a run, networks - was written by whoever made it, and is not imported for being named: only
-from a file that the run knew, as it was then (`Kept`), or from a directory that the user gives with --code (`allow`).
+from a directory that the user gives with --code (`allow`), or where the user's list of code has exactly this content
+(`mccfr.config.code_list`).  What the user's own commands run is added to the list.
 """
 
-import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +22,12 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
+from mccfr.config import code_list
+from mccfr.config.code_import import OURS, Watched, importer
 from mccfr.config.limits import shown
 from storage.damage import reading
 
@@ -39,27 +42,33 @@ NAMED = {
 }
 """Where a configuration names something that may come from outside, by table and key."""
 
-PACKAGES = ("mccfr", "abstraction", "storage")
-"""Ours: what is in them may always be imported, from where this program is."""
-
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _OBJECTS: dict[tuple[str, str], Any] = {}  # what has been loaded, by group and name
 _HERE = "here:"  # names of what only this process has begin so
 _ALLOWED: list[Path] = []  # directories that the user has named for code of artefacts
 
 
+class Permitted(NamedTuple):
+    """Where a module may be imported from.
+
+    folder  in which it is found, absolute
+    listed  {absolute path: content} of the only files that may be imported from there; None: any
+    """
+
+    folder: str
+    listed: Mapping[str, bytes] | None = None
+
+
+_GRANTED: dict[str, Permitted] = {}  # by module, as the coordinator of this worker says
+_IMPORTED: dict[str, Permitted] = {}  # by module
+
+
 @dataclass(frozen=True)
 class Source:
-    """Where something from outside comes from.
-
-    name    as the configuration has it
-    file    that defines it
-    folder  in which its module is found: beside which a configuration would find it
-    """
+    """Where something from outside comes from: its name in the configuration, and the file that defines it."""
 
     name: str
     file: Path
-    folder: Path
 
     @property
     def sha256(self) -> str:
@@ -70,46 +79,54 @@ class Source:
 
 @dataclass(frozen=True)
 class Kept:
-    """What an artefact may have imported.
+    """What an artefact says of the code that it names, none of which is a permission.
 
-    where    the artefact, for errors
-    folders  directories in which its modules were found when it was made
-    sha256   {name: hash of the file that defined it}
+    where   the artefact, for errors
+    sha256  {name: hash of the file that defined it}, by which it is found in the user's list of code
     """
 
     where: Path
-    folders: Sequence[Path] = ()
     sha256: Mapping[str, str] = field(default_factory=dict)
 
-    def place_of(self, name: str) -> Path:
-        """The directory that a module is to be imported from.
-
-        Raises `ValueError` where it is in none that the user has named, nor as it was in one that the artefact knew.
-        """
+    def permitted(self, name: str) -> Permitted:
+        """Where the module of a name may be imported from; `ValueError` where it may not."""
         module = name.partition(":")[0]
+        if module in _GRANTED:
+            return _GRANTED[module]
         for folder in _ALLOWED:
             if _file_in(folder, module) is not None:
-                return folder
-        files = [(folder, file) for folder in self.folders if (file := _file_in(folder, module)) is not None]
-        for folder, file in files:
-            if folder.is_absolute() and self.sha256.get(name) == sha256(file.read_bytes()).hexdigest():
-                logging.getLogger("mccfr.code").warning("mccfr: running %s, which %s names", file, self.where)
-                return folder
-        changed = f" ({files[0][1]} has changed since {self.where} was made)" if files else ""
+                return Permitted(str(folder))
+        why = None
+        for entry in code_list.find(module, str(self.sha256.get(name, ""))):
+            try:
+                return Permitted(entry.folder, entry.content())
+            except ValueError as error:
+                why = str(error)
+        why = why or code_list.problem() or "it is not in your list of code"
         raise ValueError(
-            f"{self.where} names code of a user's, {shown(name)}, which is not run for being named{changed}: give the "
-            "directory of its module with --code DIR"
+            f"{self.where} names code of a user's, {shown(name)}, which is not run for being named ({why}): if you "
+            "trust it, give the directory of its module with --code DIR"
         )
 
 
 def allow(folders: Iterable[Path]) -> None:
-    """Let modules that artefacts name be imported from these directories, and from no others."""
+    """Let modules that artefacts name be imported from these directories."""
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
 
-def allowed() -> list[Path]:
-    """What `allow` was told."""
-    return list(_ALLOWED)
+def permissions() -> dict[str, Any]:
+    """What this process has imported, in JSON for `grant`: {module: [folder, {file: SHA-256} or None for any file]}."""
+    return {
+        module: [folder, None if listed is None else code_list.hashes(listed, folder)]
+        for module, (folder, listed) in _IMPORTED.items()
+    }
+
+
+def grant(permitted: Mapping[str, Any]) -> None:
+    """Let a process do what its coordinator's `permissions` say; `ValueError` where a listed file has changed since."""
+    for module, (folder, files) in permitted.items():
+        listed = None if files is None else code_list.Entry(module, folder, files).content()
+        _GRANTED[module] = Permitted(folder, listed)
 
 
 def _file_in(folder: Path, module: str) -> Path | None:
@@ -138,7 +155,7 @@ def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _is_ours(name: str) -> bool:
-    return name.partition(":")[0].partition(".")[0] in PACKAGES
+    return name.partition(":")[0].partition(".")[0] in OURS
 
 
 def is_reference(name: object) -> TypeGuard[str]:
@@ -146,21 +163,24 @@ def is_reference(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and ":" in name
 
 
-def load_named(document: Mapping[str, Any], beside: Sequence[Path] = (), kept: Kept | None = None) -> None:
+def load_named(document: Mapping[str, Any], beside: Sequence[Path] | None = None, kept: Kept | None = None) -> None:
     """Import what a configuration's document names as `module:object`; `ValueError` of one sentence where that fails.
 
-    beside  directories in which modules are looked for before Python's own places
-    kept    of an artefact's document: what may be imported for it; None: the document is the user's own
+    beside  of the user's own document: directories in which modules are looked for before Python's own places
+    kept    of an artefact's document: what it says of its code
+
+    Of a document with neither nothing is imported but what is this program's.
     """
     for table, key, group, name in _named(document):
         if not is_reference(name):
             continue
         if _is_ours(name):
             load(group, name, f"{table}.{key}")
-        elif kept is None:
+        elif beside is not None:
             load(group, name, f"{table}.{key}", beside)
-        elif not is_loaded(group, name):
-            load(group, name, f"{table}.{key}", [kept.place_of(name)])
+        elif kept is not None and not is_loaded(group, name):
+            permitted = kept.permitted(name)
+            load(group, name, f"{table}.{key}", [Path(permitted.folder)], permitted.listed)
 
 
 def given(group: str, thing: Any) -> str:
@@ -180,8 +200,16 @@ def given(group: str, thing: Any) -> str:
     return name
 
 
-def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
-    """The object that `module:object` names, imported if it is not yet; `key` is who names it, for errors."""
+def load(
+    group: str, name: str, key: str, beside: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
+) -> Any:
+    """The object that `module:object` names, imported if it is not yet.
+
+    key     who names it, for errors
+    beside  directories in which its module is looked for first
+    listed  {absolute path: content} of the only files that may be imported from its folder; None: any file may be, and
+            what is imported is added to the user's list of code
+    """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
     where = f"{key} = {shown(name)}"
@@ -189,10 +217,13 @@ def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
         raise ValueError(f"{where} is not the name of a module and of something in it: write module:object")
     module, _, attribute = name.partition(":")
     places = [place.resolve() for place in beside]
-    spec = _spec_beside(module.partition(".")[0], places, where)
+    top = module.partition(".")[0]
     try:
-        if spec is not None:
-            _execute(spec)
+        spec = _spec_beside(top, places, where)
+        folder = None if _is_ours(name) else _folder_of(top, spec)
+        watched = None if folder is None else importer.watch(folder, top, listed)
+        if spec is not None and spec.origin is not None and top not in sys.modules:
+            _execute(importer.guarded(spec))
         found = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
@@ -206,23 +237,35 @@ def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
         raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
     if not hasattr(found, attribute):
         raise ValueError(f"{where}: {found.__file__ or module} has no {attribute!r}")
+    if watched is not None and folder is not None:
+        _IMPORTED[module] = Permitted(folder, listed)
+        if listed is None:
+            _remember(module, folder, watched)
     _OBJECTS[group, name] = getattr(found, attribute)
     return _OBJECTS[group, name]
+
+
+def _remember(module: str, folder: str, watched: Watched) -> None:
+    """Add a module that was imported to the user's list, now and with what it imports later."""
+
+    def write() -> None:
+        file = getattr(sys.modules[module], "__file__", None) or ""
+        files = {os.path.relpath(path, folder): digest for path, digest in watched.with_imported().items()}
+        main = watched.run.get(importer.watched_of(file, module)[1])
+        if main is not None and watched.strange is None:
+            code_list.add(code_list.Entry(module, folder, files), main)
+
+    write()
+    watched.added[module] = write
 
 
 def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
     """How a top-level module is imported from the first of some directories that has it; None: as any other.
 
-    The directories join `sys.path` at its end, for what the module itself imports from beside it: there they hide
-    nothing.  `ValueError` where another module of its name is imported already.
+    `ValueError` where another module of its name is imported already.
     """
     spec = PathFinder.find_spec(top, [str(place) for place in places])
-    if spec is None:
-        return None
-    sys.path.extend(str(place) for place in places if str(place) not in sys.path)
-    if spec.origin is None:  # a package without __init__.py: nothing to be executed, and found at the end of the path
-        return None
-    if top not in sys.modules:
+    if spec is None or spec.origin is None or top not in sys.modules:
         return spec
     file = getattr(sys.modules[top], "__file__", None)
     if file is None or Path(file).resolve() != Path(spec.origin).resolve():
@@ -230,7 +273,17 @@ def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | N
             f"{where}: {spec.origin} cannot be imported beside {file or 'a part of Python'}, which has the same name: "
             "rename it"
         )
-    return None
+    return spec
+
+
+def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
+    """The absolute path of the folder in which a top-level module is found; None for a part of Python itself."""
+    if spec is None:
+        spec = sys.modules[top].__spec__ if top in sys.modules else find_spec(top)
+    if spec is None:
+        return None
+    found = next(iter(spec.submodule_search_locations or ()), spec.origin if spec.has_location else None)
+    return None if found is None else str(Path(found).parent.resolve())
 
 
 def _execute(spec: ModuleSpec) -> None:
@@ -320,14 +373,12 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
 
 def _source(group: str, name: str, key: str) -> Source:
     module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
-    top = sys.modules.get(module.partition(".")[0])
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or module == "__main__":
         raise ValueError(
             f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"
         )
-    found_as = next(iter(getattr(top, "__path__", [file])))  # a package's directory, or the module itself
-    return Source(name, Path(file).resolve(), Path(found_as).resolve().parent)
+    return Source(name, Path(file).resolve())
 
 
 def _module_of(group: str, name: str) -> str:

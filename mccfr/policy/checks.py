@@ -79,6 +79,14 @@ class RakeFields(msgspec.Struct, frozen=True):
     cap: Annotated[float, msgspec.Meta(gt=0)] | None
 
 
+class Provenance(msgspec.Struct, frozen=True):
+    """`provenance` of meta.json: counts of the checkpoint that was exported, where it came from a run."""
+
+    nodes_touched: _Count | None = None
+    iterations: _Count | None = None
+    checkpoint: _Count | None = None
+
+
 class MetaFields(msgspec.Struct, frozen=True):
     """The part of meta.json that reading a policy depends on."""
 
@@ -90,7 +98,8 @@ class MetaFields(msgspec.Struct, frozen=True):
     streets: Annotated[int, msgspec.Meta(ge=1, le=63)]  # blocks are numbered in int8
     blocks: list[BlockFields]
     quantisation: Quantisation
-    provenance: dict[str, Any]
+    provenance: Provenance
+    game: dict[str, Any]
     board_cards: list[int] | None = None
     abstraction: Origin | None = None
     bucket_tables: list[BucketTable] | None = None

@@ -20,7 +20,7 @@ from mccfr.report.averages import averages_section
 from mccfr.report.boards import ShownCards, shown_cards
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.page import script, style
-from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, is_run, open_run
+from mccfr.runs.directory.run import CONFIG, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
@@ -67,7 +67,7 @@ def write_report(
     check_output(out, is_report)
     counts = {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
     name, asked = directory.resolve().name, Reference(directory, checkpoint, abstraction)
-    run = open_run(directory, abstraction, NAMED_CODE) if is_run(directory) else None
+    run = open_run(directory, abstraction) if is_run(directory) else None
     strategy: Strategy | None
     if run is None:
         target = open_target(asked)

@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +19,24 @@ from mccfr.upi.solving import SpotEngine, Typed
 from storage.checksums import checksum
 from storage.damage import reading
 from storage.durable import replace_file
+from storage.json_files import parse_json, typed
+
+
+class _TableFields(msgspec.Struct, frozen=True):
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    crc32c: str
+
+
+class _HeadFields(msgspec.Struct, frozen=True):
+    """The second line of a file."""
+
+    game: dict[str, Any]
+    iterations: Annotated[int, msgspec.Meta(ge=0)]
+    locked: list[str]
+    tables: list[_TableFields]
+
 
 _MAGIC = b"MCCFR-TREE 1\n"
 _MOST_HEAD = 1 << 24  # bytes
@@ -51,13 +70,11 @@ def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int, list[str]]:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no tree that dump_tree has written here")
         try:
-            head = json.loads(file.readline(_MOST_HEAD))
-            spot, iterations = Typed(head["game"], threads), int(head["iterations"])
-            locked = [str(name) for name in head["locked"]]
-            listed = {each["name"]: (each["dtype"], tuple(each["shape"]), each["crc32c"]) for each in head["tables"]}
-        except (KeyError, TypeError, ValueError) as error:
+            head = typed(parse_json(file.readline(_MOST_HEAD), "it"), _HeadFields, "it")
+            spot = Typed(head.game, threads)
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is damaged: its head says nothing sensible ({error})") from None
-        tables = Tables()
+        tables, listed = Tables(), {each.name: (each.dtype, each.shape, each.crc32c) for each in head.tables}
         for spec in spot.layout.specs:
             dtype, shape, known = listed.get(spec.name, ("", (), None))
             if (dtype, shape) != (spec.dtype, tuple(spec.shape)):
@@ -66,7 +83,7 @@ def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int, list[str]]:
             if len(table) != prod(shape) or checksum(_cells(table)) != known:
                 raise ValueError(f"{path} is damaged: the table {spec.name} is not what was written")
             tables[spec.name] = table.reshape(shape)
-    return spot, tables, iterations, locked
+    return spot, tables, head.iterations, head.locked
 
 
 def _cells(table: npt.NDArray[Any]) -> memoryview:

@@ -9,7 +9,7 @@ from typing import Any
 from mccfr.config.games import HoldemSubgame
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
-from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
+from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_source
@@ -114,9 +114,8 @@ def open_spots(
     Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
     """
     asked = Reference(target, checkpoint, abstraction)
-    source, config = read_unchanged(  # look-ups check the pieces that they touch
-        target, lambda: (open_source(asked, check=False, code=NAMED_CODE), game_config(target))
-    )
+    # Look-ups check the pieces that they touch.
+    source, config = read_unchanged(target, lambda: (open_source(asked, check=False), game_config(target)))
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if (newest or checkpoint is None) and abstraction is None else None
     stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
@@ -155,7 +154,7 @@ def open_shelf(
     if against is not None:
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
-        run = open_run(target, abstraction, NO_CODE)
+        run = open_run(target, abstraction, opaque=True)
         held = find_checkpoint(run, checkpoint)  # so that a session leaves it until it was read
         chosen, newest = held.number, checkpoint is None
         name = book(target, chosen, abstraction)[0]

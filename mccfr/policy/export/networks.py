@@ -20,16 +20,18 @@ Where cards are dealt from the whole deck, by node of the betting tree:
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.file import config_from
-from mccfr.config.outside import Kept, guests
+from mccfr.config.outside import Kept, guests, sources
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.game import Game
+from mccfr.policy.checks import Provenance
 from mccfr.policy.replacing import provenance_of
 from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.deep.dealt import view
@@ -40,13 +42,31 @@ from mccfr.solvers.deep.learned import make_network
 from storage import durable
 from storage.damage import DamagedError, reading
 from storage.directory_lock import read_directory
-from storage.json_files import parse_json
+from storage.json_files import parse_json, typed
 from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
 from storage.npy import npy_pieces, read_npy
 from storage.outputs import output
 
 MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 1
+
+
+class _FeatureFields(msgspec.Struct, frozen=True):
+    version: int
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    """What reading networks depends on."""
+
+    game: dict[str, Any]
+    solver: dict[str, Any]
+    outputs: Literal["probabilities", "advantages"]
+    features: _FeatureFields
+    provenance: Provenance
+    files: dict[str, Any]
+    code_sha256: dict[str, str] = {}
+
+
 _PARTS = ("parameters", "weight", "iteration")
 
 
@@ -85,6 +105,7 @@ def write_networks(
     if not np.isfinite(arrays["networks"]).all():
         raise ValueError("the run's networks have parameters that are not finite numbers")
     fields = {
+        "code_sha256": {source.name: source.sha256 for source in sources(documents).values()},
         **{table: parse_json(canonical_json(documents[table]), table) for table in ("game", "solver")},
         "outputs": "probabilities" if asked.shares else "advantages",
         "actions": int(game.tree.arrays.count[game.tree.decisions].max()),
@@ -121,8 +142,13 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
             f"{path} has networks that see version {version} of the features; this program makes version {VERSION}: "
             "use a program of that version"
         )
-    config = config_from({"game": meta["game"], "solver": meta["solver"]}, str(path / MANIFEST), kept=Kept(path))
-    assert isinstance(config.solver, DeepCfrConfig)
+    config = config_from(
+        {"game": meta["game"], "solver": meta["solver"]},
+        str(path / MANIFEST),
+        kept=Kept(path, meta.get("code_sha256", {})),
+    )
+    if not isinstance(config.solver, DeepCfrConfig):
+        raise ValueError(f"{path / MANIFEST} names an algorithm that makes no networks: export them again")
     game = build_game(config.game, path, None)
     for name, array in _seen(game, config.solver).items():
         if name not in arrays or not np.array_equal(arrays[name], array):
@@ -133,6 +159,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return the manifest and the arrays by name, once every byte of them is as stated; raises as `read_networks`."""
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
+    typed(meta, _Fields, path / MANIFEST)
     for problem in file_problems(path, listed_files(meta["files"])):
         raise DamagedError(f"networks {path} are damaged: {problem}; export them again")
     return meta, {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}

@@ -29,7 +29,7 @@ from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
 from storage import durable
 from storage.damage import reading
-from storage.json_files import read_json
+from storage.json_files import read_json, typed
 from storage.outputs import begins_with, output
 
 FORMAT, FORMAT_VERSION = "openspiel-policy", 1
@@ -167,6 +167,11 @@ def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
         return {}
 
 
+class _FileFields(msgspec.Struct, frozen=True):
+    game: str
+    policy: dict[str, dict[int, float]]
+
+
 def load_policy(path: Path) -> Any:
     """An exported file as `open_spiel.python.policy.TabularPolicy`, whose `game` is the game it is for.
 
@@ -179,12 +184,13 @@ def load_policy(path: Path) -> Any:
     found = (document.get("format"), document.get("format_version")) if isinstance(document, dict) else (None, None)
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(f"{path} has format {found[0]!r}, version {found[1]}; expected {FORMAT!r}, {FORMAT_VERSION}")
-    policy = TabularPolicy(pyspiel.load_game(document["game"]))
-    if set(policy.state_lookup) != set(document["policy"]):
-        raise ValueError(f"{path} holds other information states than {document['game']}: export it again")
+    fields = typed(document, _FileFields, path)
+    policy = TabularPolicy(pyspiel.load_game(fields.game))
+    if set(policy.state_lookup) != set(fields.policy):
+        raise ValueError(f"{path} holds other information states than {fields.game}: export it again")
     policy.action_probability_array[:] = 0
-    for key, probabilities in document["policy"].items():
+    for key, probabilities in fields.policy.items():
         row = policy.policy_for_key(key)
         for action, probability in probabilities.items():
-            row[int(action)] = probability
+            row[action] = probability
     return policy

@@ -12,6 +12,7 @@ from abstraction.buckets import Abstraction
 from mccfr.config import outside
 from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
 from mccfr.config.former import GONE_KEYS, says_nothing
+from mccfr.config.limits import shown
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
 from mccfr.solvers.configured import opponents_buckets
@@ -21,6 +22,17 @@ from storage.manifest import content_hash
 
 if TYPE_CHECKING:
     from mccfr.runs.directory.run import Run
+
+
+class IdentityFields(msgspec.Struct, frozen=True):
+    """`identity_document` of a run's manifest, as far as it is read key by key."""
+
+    game: dict[str, Any]
+    solver: dict[str, Any]
+    tables: dict[str, Any] = {}
+    run: dict[str, Any] = {}
+    code: dict[str, str] = {}
+    abstraction: dict[str, str] | None = None
 
 
 def _finite(value: Any) -> Any:
@@ -94,7 +106,10 @@ def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
     """
     solver = identity["solver"]
     algorithm = solver.get("algorithm", DEFAULT_ALGORITHM)
-    defaults = options_named("solver", algorithm)()
+    options = options_named("solver", algorithm) if isinstance(algorithm, str) else None
+    if options is None:
+        raise ValueError(f"the run's manifest names the algorithm {shown(algorithm)}, which is none: restore it")
+    defaults = options()
     foreign = {*ignored_keys(identity), *says_nothing("solver", algorithm, solver)}
     gone = GONE_KEYS.get(("solver", algorithm), {})
     usual = {key: gone[key].default if key in gone else getattr(defaults, key, 0.0) for key in solver}

@@ -5,8 +5,8 @@ under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and e
 identity; game, solver and table formats are.
 
 What a configuration names from outside of the package (`mccfr.config.outside`) is code, and stays where it is: the
-manifest says in which folder its module was found, and the hash of the file is a part of the identity.  The copy under
-`inputs/` is there to be compared and restored; nothing is ever imported from inside of a run directory.
+manifest has the SHA-256 of its file, and that of what trains is a part of the identity.  The copy under `inputs/` is
+there to be compared and restored.
 """
 
 import errno
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -38,7 +38,7 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
-from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_keys, trained_code
+from mccfr.runs.directory.identity import IdentityFields, bucket_hashes, identity_document, own_keys, trained_code
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm, last_trained
@@ -46,6 +46,7 @@ from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.damage import reading
 from storage.held_directory import errors_shown
+from storage.json_files import typed
 from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
@@ -59,9 +60,15 @@ CHECKPOINTS, LIVE = "checkpoints", "live"
 _ID_BYTES = 16
 
 
-NO_CODE, NAMED_CODE, OWN_CODE = "none", "named", "own"
-"""What of a user's is imported for a run that names it: nothing, so that its game and solver stay opaque; what lies in
-a directory given with --code; and the files that the run began with, unchanged, where they were."""
+class _ManifestFields(msgspec.Struct, frozen=True):
+    """A run's manifest.  What has a default is absent in those of older versions."""
+
+    identity: str
+    identity_document: IdentityFields
+    created_by: str
+    run_id: str | None = None
+    code_sha256: dict[str, str] = {}
+    wide_sums: list[Literal[0, 1]] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Run:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether its game or solver is code of a user's that was not imported (`NO_CODE`)."""
+        """Whether its game or solver is code of a user's that was not imported (`open_run(opaque=True)`)."""
         return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
 
     @property
@@ -299,7 +306,6 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         "run_id": secrets.token_hex(_ID_BYTES),
         "identity": content_hash(identity),
         "identity_document": identity,
-        "code_folders": sorted({str(source.folder) for source in code.values()}),
         "code_sha256": {source.name: source.sha256 for source in code.values()},
     }
     write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
@@ -313,15 +319,21 @@ def is_run(directory: Path) -> bool:
 
 
 def read_run_manifest(directory: Path) -> dict[str, Any]:
-    """Read the manifest of a run; raises as `storage.manifest.read_manifest`."""
-    return read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    """Read the manifest of a run; raises as `storage.manifest.read_manifest`, and `ValueError` for values of a wrong
+    type.
+    """
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    fields = typed(manifest, _ManifestFields, directory / MANIFEST)
+    if not isinstance(fields.identity_document.game.get("name"), str):
+        raise ValueError(f"{directory / MANIFEST}: identity_document.game has no name")
+    return manifest
 
 
 @reading()
 def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
     """Open a run to read its own files alone: as `open_run`, also where its abstraction was moved (`lacks`)."""
     try:
-        return open_run(directory, abstraction, NO_CODE)
+        return open_run(directory, abstraction, opaque=True)
     except AbstractionError as error:
         if abstraction is not None:
             raise
@@ -335,7 +347,7 @@ class AbstractionError(ValueError):
 
 
 @reading()
-def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
+def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool = False) -> Run:
     """Open a run directory.
 
     Raises `ValueError` or `DamagedError` of one sentence where it is none, or damaged, and `UnreadableError` where the
@@ -343,18 +355,19 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
 
     abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
                  refused
-    code         which modules of a user's may be imported for it: `NO_CODE`, `NAMED_CODE` or `OWN_CODE`
+    opaque       import nothing that it names from outside: such a game or solver has its name alone.  Otherwise
+                 `mccfr.config.outside` says what may be imported; `ValueError` for all else
     """
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    if code == NO_CODE and outside.guests(document):
+    if opaque and outside.guests(document):
         config = opaque_config(document, source_of_it)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
-    config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
+    config = config_from(document, source_of_it, kept=outside.Kept(directory, manifest.get("code_sha256", {})))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = own_keys(manifest["identity_document"])
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
@@ -374,17 +387,6 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return _with_todays_names(Run(directory, config, manifest))
-
-
-def _kept(directory: Path, manifest: Mapping[str, Any], code: str) -> outside.Kept:
-    """Which modules may be imported for a run: as they were, where it found them, never inside of the run directory."""
-    if code != OWN_CODE:
-        return outside.Kept(directory)
-    inside = directory.resolve()
-    folders = [Path(folder) for folder in manifest.get("code_folders", [])]
-    folders = [folder for folder in folders if not folder.resolve().is_relative_to(inside)]
-    known = manifest["identity_document"].get("code", {})  # of versions that did not note those of evaluations
-    return outside.Kept(directory, folders, {**known, **manifest.get("code_sha256", {})})
 
 
 def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:

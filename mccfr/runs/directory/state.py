@@ -43,7 +43,7 @@ class StateFields(msgspec.Struct, frozen=True):
     iterations: _Count
     training_seconds: float
     workers: list[WorkerFields]
-    period: _Count = 1
+    period: _Count
     iterations_weight: float | None = None
     kept: bool = False
     measured: bool = False  # whether its strategy was to be measured next

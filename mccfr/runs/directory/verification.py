@@ -10,7 +10,6 @@ from mccfr.runs.directory import records
 from mccfr.runs.directory.run import (
     CHECKPOINTS,
     JOURNAL,
-    NO_CODE,
     checkpoint_identity,
     is_run,
     open_run,
@@ -103,7 +102,7 @@ def _problems_of_checkpoint(
 
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:
     try:
-        run = open_run(path, abstraction, NO_CODE)
+        run = open_run(path, abstraction, opaque=True)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
     if run.is_opaque:

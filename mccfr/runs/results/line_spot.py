@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.file import config_from
+from mccfr.config.file import opaque_config
 from mccfr.config.games import GameConfig, HoldemGame, HoldemSubgame
 from mccfr.games.holdem_subgame import FILE_STACK
 from mccfr.play.line_ranges import RangesOfLine
@@ -96,7 +96,7 @@ def spot_behind(
 
 
 def game_config(path: Path) -> GameConfig:
-    """The `[game]` table behind something that `open_source` opens; raises as that does."""
+    """Return the `[game]` table of what `open_source` opens, of a user's game its name alone; raises as that does."""
     if is_run(path):
         return open_run(path).config.game
     if is_policy(path):
@@ -105,7 +105,7 @@ def game_config(path: Path) -> GameConfig:
         document = read_networks(path)[1]["game"]
     else:
         raise ValueError(f"{path} is neither a run directory nor an exported policy")
-    return config_from({"game": dict(document)}, str(path)).game
+    return opaque_config({"game": document}, str(path)).game
 
 
 def whole_stack(config: HoldemGame | HoldemSubgame) -> float:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from abstraction.kernels.compiling import working_seconds
@@ -25,6 +26,7 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.players import holdem_of, open_player
 from mccfr.signals import SignalInterrupt, signals_noted
+from storage.json_files import parse_json
 from storage.outputs import begins_with, check_output
 
 STREETS = ("preflop", "flop", "turn", "river")
@@ -223,7 +225,30 @@ class _Kept(KeptFile):
         self.append(json.dumps([number, record]).encode() + b"\n")
 
 
-_FIELDS = {"where", "names", "unknown", "won_chips", "aivat_chips", "decisions"}
+class _DecisionFields(msgspec.Struct):
+    """A decision of a kept hand, as far as it is read."""
+
+    player: str
+    position: str
+    street: str
+    pot: str
+    hand: str
+    board: str
+    line: str
+    action: str
+    best: str
+    cost_chips: float
+
+
+class _HandFields(msgspec.Struct):
+    """A kept hand."""
+
+    where: str
+    names: tuple[str, str]
+    unknown: int
+    won_chips: float | None
+    aivat_chips: float | None
+    decisions: list[_DecisionFields]
 
 
 def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
@@ -232,7 +257,8 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
     for line in lines.splitlines():
         try:
             number, record = json.loads(line)
-            fits = isinstance(number, int) and 0 <= number < count and set(record) == _FIELDS
+            fits = type(number) is int and 0 <= number < count
+            msgspec.convert(record, _HandFields)
         except (ValueError, TypeError, RecursionError):
             fits = False
         if not fits:
@@ -250,7 +276,8 @@ def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
     if not head.startswith(_HEAD.encode()):
         raise ValueError(f"{path} holds no review: give the FILE of mccfr review --keep FILE")
     side = source if isinstance(source, Profile) else Profile(source.game, source.strategy())  # type: ignore[attr-defined]
-    if json.loads(head[len(_HEAD) :])["policy"] != side.fingerprint():
+    stated = parse_json(head[len(_HEAD) :], f"the first line of {path}")
+    if not isinstance(stated, dict) or stated.get("policy") != side.fingerprint():
         raise ValueError(f"{path} is a review by another policy: look at that one")
     known = _records(path, lines[: lines.rfind(b"\n") + 1], sys.maxsize)
     return [known[number] for number in sorted(known)]

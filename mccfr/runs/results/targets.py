@@ -9,7 +9,7 @@ from typing import Any
 from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
-from mccfr.runs.directory.run import OWN_CODE, Run, is_run, open_run
+from mccfr.runs.directory.run import Run, is_run, open_run
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.solvers.deep.asked import Networks, is_unlisted
@@ -73,17 +73,16 @@ class Target:
     abstraction: Mapping[str, str] | None = None
 
 
-def open_target(target: Reference, *, on_deals: bool = False, code: str = OWN_CODE) -> Target:
+def open_target(target: Reference, *, on_deals: bool = False) -> Target:
     """A run's checkpoint, a policy, or exported networks.
 
     on_deals  where no table holds what networks play, have a strategy that can be asked on deals alone
-    code      as `open_run` takes it
 
     Raises `ValueError` where nothing of these is there, for another abstraction than the run's, and for what goes with
     a run alone beside something else.
     """
     if is_run(target.path):
-        return _open_run_target(open_run(target.path, target.abstraction, code), target, on_deals)
+        return _open_run_target(open_run(target.path, target.abstraction), target, on_deals)
     if target.average is not None or is_policy(target.path) or is_networks(target.path):
         target.check_exported()
     if is_policy(target.path):
@@ -120,29 +119,28 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
 
 
-def open_networks(target: Reference, code: str = OWN_CODE) -> Networks | None:
+def open_networks(target: Reference) -> Networks | None:
     """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
     if is_networks(target.path):
         target.check_exported()
         return read_networks(target.path)[0]
-    run = open_run(target.path, target.abstraction, code) if is_run(target.path) else None
+    run = open_run(target.path, target.abstraction) if is_run(target.path) else None
     if run is None or not run.algorithm.averages.keeps_networks:
         return None
     return read_checkpoint(run, target.number, partial(checkpoint_networks, run.build_game(), run.config))
 
 
-def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) -> Behaviour:
+def open_source(target: Reference, *, check: bool = True) -> Behaviour:
     """A policy, or the average strategy of a run's checkpoint, to be asked for infosets.
 
     check  as `Policy.open` takes it
-    code   as `open_run` takes it
 
     Raises as `open_target`.
     """
     if is_policy(target.path):
         target.check_exported()
         return Policy.open(target.path, check=check)
-    found = open_target(target, code=code)
+    found = open_target(target)
     return Profile(found.game, found.strategy)
 
 

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 import mccfr
-from mccfr.config.outside import allowed
+from mccfr.config.outside import permissions
 from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
@@ -346,7 +346,7 @@ class ProcessPool(AllInMemory):
         return {
             "run": str(run.directory),  # through this process's descriptor, wherever it is moved
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
-            "code": list(map(str, allowed())),
+            "code": permissions(),
             "regions": regions_to_json(live.regions),
             "workers": run.config.run.workers,  # of this session: the run's own config may say another number
             "cells": str(live.directory / "control"),

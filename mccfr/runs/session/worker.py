@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.outside import allow
+from mccfr.config.outside import grant
 from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import SharedGame, map_buckets
@@ -97,7 +97,7 @@ def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
     """Return the run and the game of an assignment, and the assignment itself."""
     document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
-    allow(map(Path, document["code"]))
+    grant(document["code"])
     run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
     return run, map_buckets(run.build_game(), assignment.parent, run.algorithm), document
 

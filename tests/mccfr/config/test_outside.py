@@ -3,7 +3,7 @@
 Shows:
 
 * Runs find their code again, and no other (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
-* Data never imports anything (test_a_policy_needs_no_code_and_imports_none, test_nothing_inside_of_a_run_is_imported)
+* Data never imports anything (test_a_policy_needs_no_code_and_imports_none)
 """
 
 import csv
@@ -12,15 +12,16 @@ import shutil
 import sys
 
 import pytest
-from commands import answer, command, refusal
-from guests import forgetting
+from commands import answer, command
+from guests import forget, forgetting
 from refusals import refusals, refused
 
 import mccfr
 from mccfr.config import outside
+from mccfr.config.code_import import importer
 from mccfr.config.file import config_from, load_config
 from mccfr.games.catalogue import build_game, catalogue
-from storage.manifest import write_manifest
+from mccfr.runs.directory.run import open_run
 
 GAME = """
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_p
     (tmp_path / "run.toml").write_text(CONFIG.format(module="colorsys", workers=0))
     sys.modules.pop("colorsys", None)
     assert build_game(load_config(tmp_path / "run.toml").game, tmp_path).name == "kuhn"
-    assert sys.path[-1] == str(tmp_path)
+    assert importer.searched == [str(tmp_path)] and str(tmp_path) not in sys.path
     other = tmp_path / "other"
     other.mkdir()
     (other / "colorsys.py").write_text(GAME)
@@ -84,7 +85,7 @@ def named(name, tmp_path):
 
 
 def solved_by(**solver):
-    config_from({"game": {"name": "kuhn"}, "solver": solver}, "x")
+    config_from({"game": {"name": "kuhn"}, "solver": solver}, "x", ())
 
 
 test_what_cannot_be_named = refusals(
@@ -115,10 +116,10 @@ def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
         refused(told, build_game, config.game, tmp_path)
     with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
-        config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml")
+        config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml", ())
 
 
-def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys, caplog):
+def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys):
     folder, directory = tmp_path / "configs", tmp_path / "run"
     folder.mkdir()
     module = folder / "games_w.py"
@@ -126,8 +127,8 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     (folder / "run.toml").write_text(CONFIG.format(module="games_w", workers=1))
     assert command("solve", folder / "run.toml", "--run", directory) == 0
     manifest = json.loads((directory / "manifest.json").read_text())
-    assert manifest["code_folders"] == [str(folder)]
-    assert manifest["identity_document"]["code"] == {"games_w:mine": outside.Source("", module, folder).sha256}
+    assert manifest["identity_document"]["code"] == manifest["code_sha256"]
+    assert manifest["code_sha256"] == {"games_w:mine": outside.Source("", module).sha256}
     assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
     forget("games_w")
     assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
@@ -143,7 +144,6 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
         assert "--code DIR" in capsys.readouterr().err, verb
     shutil.copy(directory / "inputs/code-name-games_w.py", module)
     assert command("resume", directory, "--iterations", 40) == 0
-    assert f"running {module}, which {directory} names" in caplog.text
     forget("games_w")
     module.rename(tmp_path / "games_w.py")  # gone from where it was
     monkeypatch.syspath_prepend(tmp_path)  # where Python would find it, which nobody has said
@@ -152,13 +152,6 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
         forget("games_w")
         assert command(*verb, "--code", tmp_path) == 0, verb
     outside.allow(())
-
-
-def forget(module):
-    """As in another process."""
-    sys.modules.pop(module, None)
-    for key in [key for key in outside._OBJECTS if key[1].startswith(f"{module}:")]:
-        del outside._OBJECTS[key]
 
 
 def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
@@ -195,7 +188,7 @@ def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
     solved(tmp_path, "games_i")
     forget("games_i")
     assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
-    monkeypatch.setattr("mccfr.runs.directory.verification.NO_CODE", "own")
+    monkeypatch.setattr("mccfr.runs.directory.verification.open_run", lambda *where, **_: open_run(*where))
     assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
 
 
@@ -206,24 +199,6 @@ def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
     document = {"game": {"name": "mccfr.games.poker:kuhn"}}
     outside.load_named(document, [tmp_path], outside.Kept(tmp_path))
     assert outside.find(outside.GAMES, "mccfr.games.poker:kuhn").__module__ == "mccfr.games.poker"
-
-
-def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
-    """A run whose manifest points into itself, and whose inputs would leave a mark when they run."""
-    directory = solved(tmp_path, "games_v")
-    (tmp_path / "games_v.py").unlink()
-    forget("games_v")
-    sys.path.remove(str(tmp_path))
-    mark = tmp_path / "mark"
-    (directory / "inputs/games_v.py").write_text(f"open({str(mark)!r}, 'w')\n{GAME}")
-    manifest = json.loads((directory / "manifest.json").read_text())
-    for key in ("format", "format_version", "content_hash"):
-        manifest.pop(key, None)
-    (directory / "manifest.json").unlink()
-    manifest["code_folders"] = [str(directory / "inputs")]
-    write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
-    assert command("status", directory) == 0 and not mark.exists()
-    assert "code of a user's, 'games_v:mine'" in refusal(capsys, "resume", directory) and not mark.exists()
 
 
 DEEP = """
@@ -245,7 +220,7 @@ def test_a_policy_needs_no_code_and_imports_none(tmp_path):
     assert command("export", tmp_path / "run", tmp_path / "policy") == 0
     (tmp_path / "games_u.py").write_text("raise SystemExit('imported')")
     sys.modules.pop("games_u")
-    outside._OBJECTS.clear()
+    forget()
     policy = mccfr.load_policy(tmp_path / "policy")
     assert policy.meta["game"] == {"name": "games_u:mine", "size": 3}
     assert policy.query("", hand="K")["actions"] and mccfr.evaluate(policy).exploitability_chips < 1
@@ -326,7 +301,7 @@ def test_experiments_find_modules_beside_their_files(tmp_path):
 
 @pytest.mark.parametrize("package", [True, False])
 def test_modules_of_packages_are_found_beside_the_configuration_too(tmp_path, package):
-    """With and without `__init__.py`; a run remembers the folder in which the package lies."""
+    """With and without `__init__.py`."""
     inner = tmp_path / f"games_of_{package}" / "small"
     inner.mkdir(parents=True)
     (inner / "cards.py").write_text(GAME)
@@ -336,4 +311,4 @@ def test_modules_of_packages_are_found_beside_the_configuration_too(tmp_path, pa
     config = config_from({"game": {"name": f"games_of_{package}.small.cards:mine"}}, "my.toml", (tmp_path,))
     assert build_game(config.game, tmp_path).name == "kuhn"
     (source,) = outside.sources({"game": {"name": config.game.__struct_config__.tag}}).values()
-    assert (source.file, source.folder) == (inner / "cards.py", tmp_path)
+    assert source.file == inner / "cards.py"

@@ -1,0 +1,129 @@
+"""The user's list of code: modules of which the user's own commands have run exactly this content.
+
+The list lies in `mccfr/code` below the user's configuration folder.  Each entry is a JSON file for one module: the
+folder in which it was found and the SHA-256 of every file that was imported from there, the module's own included.
+Entries are only added; the user may delete the folder at any time.
+"""
+
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from abstraction.kernels.kernel_store import distrusted
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NAME_DIGITS = 32  # of a hash, in names of entries
+_MOST_BYTES = 16 << 20
+"""Of one module's source, and of one entry."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A module that the user has run.
+
+    module  its name
+    folder  in which it was found, absolute
+    files   {path below the folder: SHA-256} of the module's own file and of all that was imported from the folder
+    """
+
+    module: str
+    folder: str
+    files: dict[str, str]
+
+    def content(self) -> dict[str, bytes]:
+        """Read the files: {absolute path: content}; `ValueError` naming the first that is missing or has changed."""
+        found = {}
+        for name, wanted in self.files.items():
+            path = str(Path(self.folder, name))
+            try:
+                found[path] = read_regular(path)
+            except OSError as error:
+                raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+            if sha256(found[path]).hexdigest() != wanted:
+                raise ValueError(f"{path} has changed since you ran it")
+        return found
+
+
+def place() -> Path:
+    """The folder of the list, whether or not it exists; `OSError` where the user has no configuration folder."""
+    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        return (given if given.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
+    except RuntimeError as error:
+        raise OSError(f"this user has no configuration folder: {error}") from None
+
+
+def add(entry: Entry, main: str) -> None:
+    """Add an entry under the SHA-256 of its module's own file, `main`, atomically.
+
+    A list that cannot be written stays as it is: `problem` says why.
+    """
+    document = json.dumps(msgspec.to_builtins(entry), sort_keys=True).encode()
+    with suppress(OSError):
+        target = _own_place() / f"{main[:_NAME_DIGITS]}-{sha256(document).hexdigest()[:_NAME_DIGITS]}.json"
+        if target.exists():
+            return
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        try:
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "wb") as opened:
+                opened.write(document)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def find(module: str, main: str) -> Iterator[Entry]:
+    """Entries of a module by the SHA-256 of its own file; none where the list cannot be used."""
+    if not _SHA256.fullmatch(main):
+        return
+    try:
+        found = sorted(_own_place().glob(f"{main[:_NAME_DIGITS]}-*.json"))
+    except OSError:
+        return
+    for path in found:
+        with suppress(OSError, msgspec.DecodeError):
+            entry = msgspec.json.decode(read_regular(path), type=Entry)
+            if distrusted(path) is None and entry.module == module and main in entry.files.values():
+                yield entry
+
+
+def problem() -> str | None:
+    """Why the list cannot be used, as a part of a sentence; None: it can."""
+    try:
+        folder = _own_place()
+        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+            return f"{folder} cannot be read and written"
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    return None
+
+
+def _own_place() -> Path:
+    """The folder of the list, made where it is missing; `OSError` where others than this user may write to it."""
+    folder = place()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if (why := distrusted(folder)) is not None:
+        raise PermissionError(why)
+    return folder
+
+
+def read_regular(path: str | Path) -> bytes:
+    """Read a regular file of at most 16 MiB; `OSError` for anything else."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+            raise OSError(0, "not a regular file of at most 16 MiB", str(path))
+        return file.read()
+
+
+def hashes(content: Mapping[str, bytes], folder: str) -> dict[str, str]:
+    """{path below the folder: SHA-256} of files by absolute path."""
+    return {os.path.relpath(path, folder): sha256(data).hexdigest() for path, data in content.items()}

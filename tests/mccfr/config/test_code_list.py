@@ -1,0 +1,272 @@
+"""Code of users: run where --code or the user's own list allows it, whatever an artefact says.
+
+Shows:
+
+* A stranger's archive runs no code (test_no_verb_runs_a_strangers_module, test_no_verb_on_a_strangers_policy_runs_code)
+* The user's own runs need no --code until their code changes (test_all_verbs_know_the_users_own_code,
+  test_after_an_edit_the_code_must_be_allowed_again)
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+from commands import call, command, refusal
+from guests import forget, forgetting
+from manifests import forge, forge_document
+
+from mccfr.config import code_list, outside
+from mccfr.config.code_import import importer
+from storage.manifest import content_hash
+
+GAME = """
+from bluffs_help import DECK
+from mccfr import Game
+from mccfr.games.poker import leduc
+from mccfr.config.games import LeducGame
+
+def mine(size: int = 3) -> Game:
+    "Leduc hold'em by another name."
+    return leduc(LeducGame())
+"""
+CONFIG = '[game]\nname = "bluffs:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nworkers = 0\niterations = 5\n'
+MARK = "import pathlib\npathlib.Path({mark!r}).touch()\n"
+
+
+@pytest.fixture(autouse=True)
+def own_list(tmp_path, monkeypatch):
+    """A list of the test's own, and modules that are forgotten after it."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with forgetting(tmp_path, monkeypatch):
+        yield
+    outside.allow(())
+
+
+@pytest.fixture
+def own(tmp_path):
+    """The folder of a user's game, which imports another module, and a run of it."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "bluffs.py").write_text(GAME)
+    (folder / "bluffs_help.py").write_text("DECK = 3\n")
+    (folder / "run.toml").write_text(CONFIG)
+    assert command("solve", folder / "run.toml", "--run", folder / "run") == 0
+    forget("bluffs", "bluffs_help")
+    return folder
+
+
+@pytest.fixture
+def taken():
+    """A port at which nothing can be served."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def verbs(run, out, taken):
+    """Every command that opens a run's code, with what it takes."""
+    log = out.with_suffix(".log")
+    log.write_text("")
+    return [
+        ("evaluate", run),
+        ("evaluate", run, "--method", "head-to-head"),
+        ("export", run, out / "policy"),
+        ("resume", run, "--iterations", 6),
+        ("exploit", run, out / "exploit", "--to", "50%"),
+        ("tensorboard", run, out / "tensorboard"),
+        ("query", run, ""),
+        ("report", run, out / "report.html"),
+        ("match", run, "always-call", "--hands", 2),
+        ("rank", run, "always-call", "random", "--hands", 2),
+        ("view", run, "--no-browser", "--port", taken),
+        ("play", run, "--hands", 1),
+        ("review", log, "--policy", run),
+        ("bot", "acpc", run, "127.0.0.1", 1, "--patience", "0"),
+        ("cluster", "resume", run),
+        ("cluster", "status", run),
+        ("dealer", "--with", run, "--hands", 1, "--port", taken),
+    ]
+
+
+def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypatch):
+    """The manifest is sound, and names every folder in which the module lies; Python would find it too."""
+    archive, mark = tmp_path / "archive", tmp_path / "mark"
+    shutil.copytree(own, archive)
+    (archive / "bluffs.py").write_text(MARK.format(mark=str(mark)) + GAME)
+    (archive / "link").symlink_to(archive)
+    run = archive / "run"
+    for name in ("code-name-bluffs.py", "bluffs.py"):
+        shutil.copy(archive / "bluffs.py", run / "inputs" / name)
+    opened, hashed = os.open(archive, os.O_RDONLY), outside.Source("", archive / "bluffs.py").sha256
+    folders = [
+        archive,
+        "/proc/self/cwd",
+        f"/proc/self/fd/{opened}",
+        ".",
+        "",
+        archive / "link",
+        run / "inputs",
+        "inputs",
+    ]
+
+    def named(content):
+        content["code_folders"] = list(map(str, folders))
+        content["code_sha256"] = content["identity_document"]["code"] = {"bluffs:mine": hashed}
+        content["identity"] = content_hash(content["identity_document"])
+
+    forge_document(run / "manifest.json", named)
+    identity = json.loads((run / "manifest.json").read_bytes())["identity"]
+    checkpoint, journal = run / "checkpoints/000001/manifest.json", run / "journal.jsonl"
+    before = json.loads(checkpoint.read_bytes())["content_hash"]
+    forge(checkpoint.parent, lambda content: content["identity"].update(run_identity=identity))
+    journal.write_text(journal.read_text().replace(before, json.loads(checkpoint.read_bytes())["content_hash"]))
+    monkeypatch.chdir(archive)
+    monkeypatch.syspath_prepend(archive)
+    monkeypatch.setenv("PYTHONPATH", str(archive))
+    (tmp_path / "out").mkdir()
+    for verb in verbs(run, tmp_path / "out", taken):
+        ended = call(capsys, *verb)
+        assert ended.status == 2 and "bluffs" not in sys.modules and not mark.exists(), (verb, ended)
+        assert ended.err.count("\n") == 1 and "Traceback" not in ended.err, (verb, ended)
+    for verb in ("verify", run), ("status", run), ("status", archive):
+        assert command(*verb) == 0 and not mark.exists(), verb
+    assert "--code DIR" in refusal(capsys, "query", run, "")
+    assert command("query", run, "", "--code", archive) == 0 and mark.exists()  # the planted mark works
+    os.close(opened)
+
+
+def test_no_verb_on_a_strangers_policy_runs_code(own, taken, tmp_path, capsys, monkeypatch):
+    policy, mark = tmp_path / "policy", tmp_path / "mark"
+    assert command("export", own / "run", policy) == 0
+    forget("bluffs", "bluffs_help")
+    for path in own.glob("*.py"):
+        path.write_text(MARK.format(mark=str(mark)))
+    monkeypatch.syspath_prepend(own)
+    for verb in verbs(policy, tmp_path / "out", taken):
+        ended = call(capsys, *verb)
+        assert "Traceback" not in ended.err and "bluffs" not in sys.modules and not mark.exists(), (verb, ended)
+
+
+def test_all_verbs_know_the_users_own_code(own, taken, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    for verb in verbs(own / "run", out, taken):
+        forget("bluffs", "bluffs_help")
+        ended = call(capsys, *verb)
+        assert "--code" not in ended.err, (verb, ended)
+        assert "bluffs" in sys.modules or verb[0] == "cluster", (verb, ended)
+    done = subprocess.run(
+        [sys.executable, "-m", "mccfr", "query", own / "run", ""], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_after_an_edit_the_code_must_be_allowed_again(own, capsys):
+    """... that of an imported module too, which the run itself does not name."""
+    run, helper = own / "run", own / "bluffs_help.py"
+    helper.write_text("DECK = 4\n")
+    told = refusal(capsys, "query", run, "")
+    assert f"{helper} has changed since you ran it" in told and "--code DIR" in told
+    assert command("query", run, "", "--code", own) == 0
+    forget("bluffs", "bluffs_help")
+    assert command("query", run, "") == 0  # which --code has added to the list
+    forget("bluffs", "bluffs_help")
+    helper.unlink()
+    assert f"{helper} cannot be read" in refusal(capsys, "query", run, "")
+
+
+def test_no_other_file_of_the_folder_is_imported(own, tmp_path, capsys):
+    """Neither what the module would import by now, nor anything compiled, in a cache or in its place."""
+    run, mark = own / "run", tmp_path / "mark"
+    (own / "bluffs.py").write_text("try:\n    import fast_help\nexcept ImportError:\n    pass\n" + GAME)
+    assert command("solve", own / "run.toml", "--run", own / "other") == 0
+    (own / "fast_help.py").write_text(MARK.format(mark=str(mark)))
+    forget("bluffs", "bluffs_help")
+    assert command("query", own / "other", "") == 0 and not mark.exists()
+    forget("bluffs", "bluffs_help")
+    evil = tmp_path / "evil.py"
+    evil.write_text(MARK.format(mark=str(mark)) + "DECK = 3\n")
+    done = subprocess.run([sys.executable, "-m", "py_compile", evil], check=True)
+    (compiled,) = (tmp_path / "__pycache__").glob("evil.*.pyc")
+    cache = own / "__pycache__"
+    cache.mkdir(exist_ok=True)
+    header = (
+        compiled.read_bytes()[:4] + (1).to_bytes(4, "little") + bytes(8)
+    )  # one that is not compared with its source
+    (cache / compiled.name.replace("evil", "bluffs_help")).write_bytes(header + compiled.read_bytes()[16:])
+    assert done.returncode == 0 and command("query", own / "other", "") == 0 and not mark.exists()
+    assert run.exists()
+
+
+def test_what_was_compared_is_what_runs(own, tmp_path, monkeypatch):
+    """A module that changes between the comparison and its import: the old content runs."""
+    content, mark = code_list.Entry.content, tmp_path / "mark"
+
+    def swapped(entry):
+        found = content(entry)
+        (own / "bluffs_help.py").write_text(MARK.format(mark=str(mark)))
+        return found
+
+    monkeypatch.setattr(code_list.Entry, "content", swapped)
+    assert command("query", own / "run", "") == 0 and not mark.exists()
+    assert import_module("bluffs_help").DECK == 3
+
+
+@pytest.mark.parametrize("spoil", ["writable", "file", "absent"])
+def test_without_a_list_the_code_must_be_allowed(own, tmp_path, capsys, monkeypatch, spoil):
+    """One that others may write, that is no folder, or that is gone."""
+    folder = tmp_path / "config/mccfr/code"
+    if spoil == "writable":
+        folder.chmod(0o777)
+    elif spoil == "file":
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "run.toml"))
+    else:
+        shutil.rmtree(folder)
+    told = refusal(capsys, "query", own / "run", "")
+    why = {"writable": "others may write to", "file": "run.toml/mccfr", "absent": "not in your list of code"}
+    assert why[spoil] in told and "--code DIR" in told
+    assert command("query", own / "run", "", "--code", own) == 0
+    forget("bluffs", "bluffs_help")
+    assert command("query", own / "run", "") == (0 if spoil == "absent" else 2)
+
+
+def test_the_list_is_the_users_alone(own, tmp_path):
+    (entry,) = (tmp_path / "config/mccfr/code").iterdir()
+    assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
+    found = json.loads(entry.read_bytes())
+    assert (found["module"], found["folder"]) == ("bluffs", str(own))
+    assert sorted(found["files"]) == ["bluffs.py", "bluffs_help.py"]
+
+
+def test_modules_imported_later_and_before_are_listed_too(tmp_path, monkeypatch):
+    """By a function of the module, by the user's program in Python, and below another folder on Python's path."""
+    (tmp_path / "late_games.py").write_text(
+        "import sys\nsys.path.insert(0, "
+        + repr(str(tmp_path / "lib"))
+        + ")\nimport early_part\n"
+        + GAME.replace("from bluffs_help import DECK", "").replace("return", "import late_part\n    return")
+    )
+    (tmp_path / "early_part.py").write_text("")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/late_part.py").write_text("")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    import_module("early_part")
+    (tmp_path / "run.toml").write_text(CONFIG.replace("bluffs", "late_games"))
+    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    listed = [json.loads(path.read_bytes())["files"] for path in code_list.place().iterdir()]
+    assert sorted(max(listed, key=len)) == ["early_part.py", "late_games.py", "lib/late_part.py"]
+
+
+def test_an_import_of_unlisted_files_is_caught(own, tmp_path, monkeypatch):
+    """The planted error: folders of the list in which any file may be imported."""
+    monkeypatch.setattr(importer, "watch", lambda folder, top, _: type(importer).watch(importer, folder, top, None))
+    (own / "bluffs_help.py").rename(own / "kept")
+    shutil.copy(own / "kept", own / "bluffs_help.py")
+    monkeypatch.setattr(code_list.Entry, "content", lambda _: {})
+    mark = tmp_path / "mark"
+    (own / "bluffs_help.py").write_text(MARK.format(mark=str(mark)) + "DECK = 3\n")
+    assert command("query", own / "run", "") == 0 and mark.exists()

@@ -1,0 +1,199 @@
+"""Each value of each document of an artefact replaced by every kind of JSON value: one sentence, or no harm.
+
+The documents are sealed again, so that nothing but their content is wrong.
+
+Shows:
+
+* Documents of strangers are checked for their types (test_a_value_of_another_type_is_refused_in_one_sentence)
+"""
+
+import json
+import shutil
+import tarfile
+
+import pytest
+from fuzzing import is_sentence
+from manifests import forge, forge_document
+from places import DATA
+from policies import write_random
+
+from abstraction.buckets import Abstraction
+from mccfr.cluster.pool import RECORDS
+from mccfr.cluster.status import cluster_status
+from mccfr.config.games import KuhnGame
+from mccfr.evaluation.same_game import check_same_game
+from mccfr.policy import Policy, verify_policy
+from mccfr.policy.export.networks import is_networks, read_networks, verify_networks
+from mccfr.policy.query import query
+from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
+from mccfr.runs.directory.status import run_list, run_status
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.checkpoints import find_checkpoint, measured_checkpoints
+from mccfr.runs.results.line_spot import game_config
+from mccfr.runs.results.players import holdem_of
+from mccfr.runs.results.review import _HEAD, read_review
+from mccfr.runs.results.targets import Reference, open_source
+from mccfr.upi.files import read_tree
+from storage.checkpoint import open_checkpoint
+
+VALUES = (None, [], {}, 5, "x", True, [[]], [None], {"x": {}})
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """One artefact of each kind."""
+    root = tmp_path_factory.mktemp("sound")
+    for name in ("runs3", "bound"):
+        with tarfile.open(DATA / f"formats/{name}.tar.xz") as packed:
+            packed.extractall(root, filter="data")
+    write_random(root / "policy", KuhnGame())
+    (root / "runs3/linear").rename(root / "run")
+    (root / "bound/abstraction").rename(root / "abstraction")
+    (root / "networks").mkdir()
+    networks = {
+        "format": "mccfr-networks",
+        "format_version": 1,
+        "game": {"name": "kuhn"},
+        "solver": {"algorithm": "deep-cfr"},
+        "outputs": "advantages",
+        "features": {"version": 1},
+        "provenance": {"checkpoint": 1},
+        "files": {},
+        "code_sha256": {},
+        "content_hash": "",
+    }
+    (root / "networks/networks.json").write_text(json.dumps(networks))
+    return root
+
+
+def replaced(document, inside=True):
+    """(where, document) with each value of a table and of the tables in it replaced by `VALUES`, and without it."""
+    for key, old in document.items():
+        for value in VALUES:
+            if value != old or type(value) is not type(old):
+                yield f"{key} = {value!r}", {**document, key: value}
+        yield f"no {key}", {name: other for name, other in document.items() if name != key}
+        if inside and isinstance(old, dict) and key != "files":
+            for where, changed in replaced(old, inside=False):
+                yield f"{key}.{where}", {**document, key: changed}
+
+
+def run_readers(run):
+    """What commands on runs read of one, as far as no table is needed."""
+    return [
+        lambda: run_status(open_run(run, opaque=True)),
+        lambda: run_list(run.parent),
+        lambda: problems_of(run),
+        lambda: find_checkpoint(open_run(run), None),
+        lambda: open_source(Reference(run)),
+        lambda: game_config(run),
+        lambda: measured_checkpoints(open_run(run)),
+    ]
+
+
+def policy_readers(path):
+    """What commands on policies read of one."""
+    return [
+        lambda: verify_policy(path),
+        lambda: problems_of(path),
+        lambda: query(Policy.open(path), ""),
+        lambda: query(open_source(Reference(path), check=False), "", hand="K"),
+        lambda: game_config(path),
+        lambda: holdem_of(Policy.open(path).meta["game"]),
+        lambda: check_same_game(Policy.open(path).game, Policy.open(path).game),
+    ]
+
+
+def networks_readers(path):
+    """What commands on networks read of them."""
+    return [lambda: read_networks(path), lambda: verify_networks(path), lambda: is_networks(path)]
+
+
+def abstraction_readers(path):
+    """What runs and commands read of an abstraction."""
+    return [
+        lambda: Abstraction(path).content_hashes(),
+        lambda: Abstraction(path).bucket_counts(),
+        lambda: Abstraction(path).check_cells(),
+        lambda: problems_of(path),
+        lambda: open_checkpoint(path / "preflop/000000"),
+    ]
+
+
+CASES = {
+    "run": ("run", "manifest.json", run_readers),
+    "checkpoint": ("run", "checkpoints/000001/manifest.json", run_readers),
+    "state": ("run", "checkpoints/000001/state.json", run_readers),
+    "policy": ("policy", "meta.json", policy_readers),
+    "networks": ("networks", "networks.json", networks_readers),
+    "stage": ("abstraction", "preflop/000000/manifest.json", abstraction_readers),
+    "stage-state": ("abstraction", "preflop/000000/state.json", abstraction_readers),
+}
+
+
+def write(path, document):
+    """Write a document with the checksums that belong to it."""
+    if path.name == "state.json":
+        path.write_text(json.dumps(document))
+        forge(path.parent)
+    else:
+        path.write_text(json.dumps({**document, "content_hash": ""}))
+        forge_document(path, lambda content: None)
+
+
+def unexpected(readers):
+    """What readers raise that is no refusal in a sentence."""
+    for reader in readers:
+        try:
+            reader()
+        except (ValueError, OSError) as error:
+            if not is_sentence(error, 0):
+                yield error
+        except Exception as error:
+            yield error
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_value_of_another_type_is_refused_in_one_sentence(sound, tmp_path, name):
+    kind, file, readers = CASES[name]
+    target, wrong = tmp_path / "runs" / kind, []
+    shutil.copytree(sound / kind, target)
+    document = json.loads((target / file).read_bytes())
+    document.pop("content_hash", None)
+    for where, changed in replaced(document):
+        write(target / file, changed)
+        wrong += [f"{where}: {type(error).__name__}: {error}" for error in unexpected(readers(target))]
+    assert not wrong, "\n".join(dict.fromkeys(wrong))
+
+
+@pytest.mark.parametrize("name", [EVALUATIONS, METRICS, JOURNAL, "trends.jsonl", RECORDS])
+def test_lines_of_another_type_are_passed_over(sound, tmp_path, name):
+    run = tmp_path / "runs/run"
+    shutil.copytree(sound / "run", run)
+    path = run / name
+    lines = path.read_text().splitlines() if path.exists() else []
+    documents = [json.loads(line) for line in lines[-1:]] or [{"nodes_touched": 1, "ranks": []}]
+    wrong = []
+    for text in [*map(json.dumps, VALUES), *(json.dumps(changed) for _, changed in replaced(documents[0]))]:
+        path.write_text("\n".join([*lines[:-1], text]) + "\n")
+        readers = [*run_readers(run), lambda: cluster_status(open_run(run))]
+        wrong += [f"{text[:300]}: {type(error).__name__}: {error}" for error in unexpected(readers)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_kept_reviews_and_trees_of_another_type_are_refused(sound, tmp_path):
+    source, wrong = Policy.open(sound / "policy"), []
+    head = {"policy": source.strategy() and "x"}
+    row = dict.fromkeys(("player", "position", "street", "pot", "hand", "board", "line", "action", "best"), "x")
+    hand = {"where": "x", "names": ["a", "b"], "unknown": 0, "won_chips": 1.0, "aivat_chips": None}
+    hand["decisions"] = [{**row, "cost_chips": 1.0}]
+    review, tree = tmp_path / "review", tmp_path / "tree"
+    for first in [*VALUES, *(changed for _, changed in replaced(head))]:
+        review.write_text(_HEAD + json.dumps(first) + "\n" + json.dumps([0, hand]) + "\n")
+        wrong += [f"{first}: {error!r}" for error in unexpected([lambda: read_review(review, source)])]
+    game = {"board": "AsKsQs7h2d", "pot": 10, "effective_stack": 20}
+    known = {"game": game, "iterations": 1, "locked": [], "tables": [{"name": "x", "dtype": "x", "shape": []}]}
+    for text in [*VALUES, *(changed for _, changed in replaced(known))]:
+        tree.write_bytes(b"MCCFR-TREE 1\n" + json.dumps(text).encode() + b"\n")
+        wrong += [f"{text}: {error!r}" for error in unexpected([lambda: read_tree(tree, 1)])]
+    assert not wrong, "\n".join(wrong)
