@@ -139,10 +139,9 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.records",
-        "    sentences = _set_aside(path, damaged[::-1])\n    replace_end(",
-        "    replace_end(path, first, [line.data for line in reversed(kept) if line.start > first])\n"
-        "    sentences = _set_aside(path, damaged[::-1])\n    replace_end(",
-        "Damaged lines go from the journal before they lie beside it.",
+        "    durable.append_lines(beside, [line.data for line, _ in damaged])\n",
+        "",
+        "Damaged lines go from the journal and lie nowhere else.",
         RECORDS,
     ),
     Defect(
