@@ -25,7 +25,7 @@ _MOST_BYTES = 16 << 20
 """Of one module's source, and of one entry."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CodeEntry(msgspec.Struct, frozen=True):
     """A module that the user has run.
 
     module  its name
@@ -60,7 +60,7 @@ def place() -> Path:
         raise OSError(f"this user has no configuration folder: {error}") from None
 
 
-def add(entry: Entry, main: str) -> None:
+def add(entry: CodeEntry, main: str) -> None:
     """Add an entry under the SHA-256 of its module's own file, `main`, atomically.
 
     A list that cannot be written stays as it is: `problem` says why.
@@ -80,7 +80,7 @@ def add(entry: Entry, main: str) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def find(module: str, main: str) -> Iterator[Entry]:
+def find(module: str, main: str) -> Iterator[CodeEntry]:
     """Entries of a module by the SHA-256 of its own file; none where the list cannot be used."""
     if not _SHA256.fullmatch(main):
         return
@@ -90,7 +90,7 @@ def find(module: str, main: str) -> Iterator[Entry]:
         return
     for path in found:
         with suppress(OSError, msgspec.DecodeError):
-            entry = msgspec.json.decode(read_regular(path), type=Entry)
+            entry = msgspec.json.decode(read_regular(path), type=CodeEntry)
             if distrusted(path) is None and entry.module == module and main in entry.files.values():
                 yield entry
 

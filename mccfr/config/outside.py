@@ -125,7 +125,7 @@ def permissions() -> dict[str, Any]:
 def grant(permitted: Mapping[str, Any]) -> None:
     """Let a process do what its coordinator's `permissions` say; `ValueError` where a listed file has changed since."""
     for module, (folder, files) in permitted.items():
-        listed = None if files is None else code_list.Entry(module, folder, files).content()
+        listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
         _GRANTED[module] = Permitted(folder, listed)
 
 
@@ -253,7 +253,7 @@ def _remember(module: str, folder: str, watched: Watched) -> None:
         files = {os.path.relpath(path, folder): digest for path, digest in watched.with_imported().items()}
         main = watched.run.get(importer.watched_of(file, module)[1])
         if main is not None and watched.strange is None:
-            code_list.add(code_list.Entry(module, folder, files), main)
+            code_list.add(code_list.CodeEntry(module, folder, files), main)
 
     write()
     watched.added[module] = write

@@ -55,7 +55,7 @@ class _FeatureFields(msgspec.Struct, frozen=True):
     version: int
 
 
-class _Fields(msgspec.Struct, frozen=True):
+class _NetworkFields(msgspec.Struct, frozen=True):
     """What reading networks depends on."""
 
     game: dict[str, Any]
@@ -159,7 +159,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
     """Return the manifest and the arrays by name, once every byte of them is as stated; raises as `read_networks`."""
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
-    typed(meta, _Fields, path / MANIFEST)
+    typed(meta, _NetworkFields, path / MANIFEST)
     for problem in file_problems(path, listed_files(meta["files"])):
         raise DamagedError(f"networks {path} are damaged: {problem}; export them again")
     return meta, {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}

@@ -204,14 +204,14 @@ def test_no_other_file_of_the_folder_is_imported(own, tmp_path, capsys):
 
 def test_what_was_compared_is_what_runs(own, tmp_path, monkeypatch):
     """A module that changes between the comparison and its import: the old content runs."""
-    content, mark = code_list.Entry.content, tmp_path / "mark"
+    content, mark = code_list.CodeEntry.content, tmp_path / "mark"
 
     def swapped(entry):
         found = content(entry)
         (own / "bluffs_help.py").write_text(MARK.format(mark=str(mark)))
         return found
 
-    monkeypatch.setattr(code_list.Entry, "content", swapped)
+    monkeypatch.setattr(code_list.CodeEntry, "content", swapped)
     assert command("query", own / "run", "") == 0 and not mark.exists()
     assert import_module("bluffs_help").DECK == 3
 
@@ -266,7 +266,7 @@ def test_an_import_of_unlisted_files_is_caught(own, tmp_path, monkeypatch):
     monkeypatch.setattr(importer, "watch", lambda folder, top, _: type(importer).watch(importer, folder, top, None))
     (own / "bluffs_help.py").rename(own / "kept")
     shutil.copy(own / "kept", own / "bluffs_help.py")
-    monkeypatch.setattr(code_list.Entry, "content", lambda _: {})
+    monkeypatch.setattr(code_list.CodeEntry, "content", lambda _: {})
     mark = tmp_path / "mark"
     (own / "bluffs_help.py").write_text(MARK.format(mark=str(mark)) + "DECK = 3\n")
     assert command("query", own / "run", "") == 0 and mark.exists()
