@@ -54,14 +54,14 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.build",
-        "with RunLock(self._out / _LOCK):",
-        "if True:",
+        "with durable.making_dirs(self._out), RunLock(self._out / _LOCK):",
+        "with durable.making_dirs(self._out):",
         "Two processes build in one directory.",
         f"{BUILDING}::test_two_do_not_build_in_one_directory",
     ),
     Defect(
         "abstraction.buckets",
-        "if CELLS in stage.state and stage.state[CELLS].get(name) != cells_checksum(found):",
+        "if CELLS in stage.state and stated_cells(stage).get(name) != cells_checksum(found):",
         "if False:",
         "Buckets are not compared with the cells that their stage states.",
         f"{RUNS}/test_unbound.py::test_a_stage_that_states_other_cells_is_damaged",
@@ -160,7 +160,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.identity",
-        "[sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]",
+        "[_sha256(path) for path in game_files(config.game, base).values()]",
         "[]",
         "The content of a game's files is no part of what a run is.",
         IDENTITY,
@@ -251,19 +251,11 @@ IN_RUNS = (
         f"{BUILDING}::test_what_a_run_needs_is_read_in_every_byte_before_it_begins",
     ),
     Defect(
-        "mccfr.runs.session.growing",
-        "newest_valid(source.path(CHECKPOINTS), source.identity)",
-        "newest_valid(source.path(CHECKPOINTS))",
-        "A run begins with the checkpoint of a run that is not the one named.",
-        f"{RUNS}/test_warm_runs.py::test_what_no_run_can_go_on_from_is_refused",
-    ),
-    # --- results and policies ---
-    Defect(
-        "mccfr.runs.results.checkpoints",
-        "    if checkpoint.identity != run.identity:",
-        "    if False:",
+        "mccfr.runs.directory.state",
+        "problem = identity_problem(found, run.identity) or state_problem(found.state)",
+        "problem = state_problem(found.state)",
         "A checkpoint of another run is evaluated and exported.",
-        STRANGE,
+        "mccfr/runs/test_identity.py::test_a_checkpoint_of_another_run_is_not_read",
     ),
     Defect(
         "mccfr.runs.results.export_place",
