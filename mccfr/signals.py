@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from math import inf
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -34,11 +35,16 @@ _taken = False  # whether other handlers than the command line's have the signal
 
 
 class SignalInterrupt(KeyboardInterrupt):
-    """A signal ends the command; `number` is the signal's, and `when` what the sentence says of the moment."""
+    """A signal ends the command.
 
-    def __init__(self, number: int, when: str = "") -> None:
+    number     the signal's
+    when       what the sentence says of the moment
+    directory  of the run that goes on, where it is not the one that the command was given: it was moved meanwhile
+    """
+
+    def __init__(self, number: int, when: str = "", directory: Path | None = None) -> None:
         super().__init__(f"stopped by signal {number} {when}".rstrip())
-        self.number = number
+        self.number, self.directory = number, directory
 
     @property
     def exit_status(self) -> int:

@@ -21,6 +21,7 @@ import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
 from storage.damage import reading
+from storage.held_directory import shown
 from storage.threads import ordered
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -68,8 +69,13 @@ def recording() -> Iterator[list[Operation]]:
 
 
 def _record(operation: Operation) -> None:
+    """Note a step by the names of its paths, also where it was done through a directory that is held open."""
+    if not _recordings:
+        return
+    target = None if operation.target is None else Path(shown(str(operation.target)))
+    named = msgspec.structs.replace(operation, path=Path(shown(str(operation.path))), target=target)
     for operations in _recordings:
-        operations.append(operation)
+        operations.append(named)
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ BUDGETS = {
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 1,
     "files that external sampling's kernel is made of": 5,
-    "words of pages": 45_900,  # statuses of signals, code of archives, broken games; less with shorter pages
+    "words of pages": 46_000,  # statuses of signals, code of archives, broken games; less with shorter pages
     "methods of Algorithm": 11,
     "class names given twice": 11,
 }

@@ -183,7 +183,7 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
     if outcome.signal is not None:
         for what, verb in _left(run, outcome):
             report.message(f"{what} is left to the next session; without training: mccfr {verb}")
-        raise SignalInterrupt(outcome.signal, _stopped_at(outcome))
+        raise SignalInterrupt(outcome.signal, _stopped_at(outcome), run.directory)
     counts, directory = _counts(outcome), run.directory
     report.message(f"done: {counts}; next: mccfr evaluate {directory}, or mccfr export {directory} OUT")
 

@@ -87,7 +87,7 @@ def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -
     report.message(_beginning(started, to))
     outcome, _ = train_and_export(started.run, started.game, report, force=force)
     if outcome.signal is not None:
-        raise SignalInterrupt(outcome.signal)
+        raise SignalInterrupt(outcome.signal, directory=outcome.directory)
     report.phase("what hands are worth")
     return started.answer(outcome.directory)
 

@@ -63,6 +63,7 @@ def goes_on(place: Callable[..., Path | None], by: str = RESUME) -> Callable[[Ca
 
 def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUME) -> NoReturn:
     """End a command that trains as `goes_on` says."""
+    directory = stop.directory or directory
     if directory is not None and is_begun(directory):
         _end(EXIT_RESUMABLE, f"{stop}; continue with: {by.format(directory)}")
     _end(stop.exit_status, f"{stop} before there was a run{f' in {directory}' if directory else ''}: start it again")

@@ -26,7 +26,7 @@ class _TableFields(msgspec.Struct, frozen=True):
     name: str
     dtype: str
     shape: tuple[int, ...]
-    crc32c: str
+    crc32c: int
 
 
 class _HeadFields(msgspec.Struct, frozen=True):

@@ -139,7 +139,7 @@ def test_a_build_makes_them_of_the_streets_before(tmp_path, shared_descriptions,
         made = Recipe(
             preflop=StreetRecipe(features="ehs", buckets=preflop), river=nested(features="ehs", buckets=6), **parts
         )
-        return Builder(made, tmp_path).build(["flop"])
+        return Builder(made, tmp_path).build(["flop"], replace=True)
 
     assert build(3) == ["preflop", "flop"] and build(3) == [] and build(2) == ["preflop", "flop"]
     stage = newest_valid(tmp_path / "flop")[0]

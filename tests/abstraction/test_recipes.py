@@ -386,7 +386,7 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
     path.write_text("flop = {features = 'values', buckets = 9}\n" + others)
     assert "flop.features = 'values' needs policies: name them" in refusal(capsys, "abstraction", "build", path)
     path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9, public = 2}\n" + others)
-    assert "leave public out" in refusal(capsys, "abstraction", "build", path)
+    assert "flop.public = 2 means nothing" in refusal(capsys, "abstraction", "build", path)
     path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9}\n" + others)
     assert "p is not a policy: it has no meta.json" in call(capsys, "abstraction", "build", path).err
     for said, *asked in (

@@ -131,8 +131,7 @@ def test_what_changes_a_file_or_makes_a_folder_waits_for_the_disk(tmp_path):
     path = tmp_path / "one/two/file"
     assert steps(durable.make_dirs, path.parent) == ["make_dir", "fsync_dir"] * 2
     assert steps(durable.replace_file, path, b"a\nb\n") == ["write_file", "fsync_file", "rename", "fsync_dir"]
-    assert steps(durable.truncate, path, 2) == ["truncate", "fsync_file"]
-    assert path.read_bytes() == b"a\n"
+    assert path.read_bytes() == b"a\nb\n"
 
 
 def test_a_sync_reaches_the_system_when_all_of_the_content_has(tmp_path, monkeypatch):

@@ -169,7 +169,7 @@ def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
 
 class _FileFields(msgspec.Struct, frozen=True):
     game: str
-    policy: dict[str, dict[int, float]]
+    policy: dict[str, dict[str, float]]
 
 
 def load_policy(path: Path) -> Any:

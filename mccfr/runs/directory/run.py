@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -68,7 +68,7 @@ class _ManifestFields(msgspec.Struct, frozen=True):
     created_by: str
     run_id: str | None = None
     code_sha256: dict[str, str] = {}
-    wide_sums: list[Literal[0, 1]] | None = None
+    wide_sums: list[Annotated[int, msgspec.Meta(ge=0, le=255)]] | None = None
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,6 @@ def strange(tmp_path):
 
 
 def test_a_checkpoint_of_another_run_is_not_read(strange):
-    refused("belongs to the run", find_checkpoint, strange, None)
+    refused("belongs to another run: run_identity is", find_checkpoint, strange, None)
     assert find_checkpoint(strange, 1).number == 1
     refused("belongs to another run: run_identity is", go, strange, iterations=30)

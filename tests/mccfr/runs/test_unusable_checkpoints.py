@@ -21,6 +21,7 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 from storage.checkpoint import list_checkpoints
 from storage.damage import UnreadableError
+from storage.held_directory import shown
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
 
@@ -96,7 +97,7 @@ def unreadable(monkeypatch):
         paths.add(str(path))
 
     def fail(path, *given, **named):
-        if str(path) in paths:
+        if shown(str(path)) in paths:
             raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
         return opens(path, *given, **named)
 

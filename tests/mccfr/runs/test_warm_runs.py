@@ -115,7 +115,7 @@ def test_finer_buckets_begin_with_the_play_of_the_coarse(tmp_path):
 
 def test_what_no_run_can_go_on_from_is_refused(tmp_path):
     grown(tmp_path, 2, None, "untrained")
-    for start, words in (("nowhere", "is no run: solve it first"), ("untrained", "has no sound checkpoint yet")):
+    for start, words in (("nowhere", "is no run: solve it first"), ("untrained", "has no checkpoint yet")):
         run = grown(tmp_path, 2, start, f"from-{start}")
         refused(words, go, run, iterations=5)
         refused(words, check_grown_from, run.config, run.directory)
