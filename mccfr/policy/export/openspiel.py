@@ -192,5 +192,5 @@ def load_policy(path: Path) -> Any:
     for key, probabilities in fields.policy.items():
         row = policy.policy_for_key(key)
         for action, probability in probabilities.items():
-            row[action] = probability
+            row[int(action)] = probability
     return policy

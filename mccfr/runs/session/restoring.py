@@ -11,6 +11,7 @@ from storage import aside
 from storage.blocks import SET_ASIDE, block_problems
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
 from storage.damage import DamagedError, UnreadableError
+from storage.held_directory import shown
 
 
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
@@ -64,8 +65,9 @@ def advising(run: Run, number: int | None) -> Iterator[None]:
     except UnreadableError as error:
         if number is None:
             raise
+        place = shown(str(run.directory))
         raise error.advised(
-            f"; if it never succeeds, mccfr resume {run.directory} --set-aside {number} puts this checkpoint aside"
+            f"; if it never succeeds, mccfr resume {place} --set-aside {number} puts this checkpoint aside"
         ) from error
 
 

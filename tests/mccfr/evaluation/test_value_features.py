@@ -193,4 +193,6 @@ def test_buckets_by_values(tmp_path, monkeypatch):
     write_random(tmp_path / "policy", MERGED, seed=1)
     assert builder(file, tmp_path / "by-1").build(replace=True) == ["flop", "turn"]
     write_random(tmp_path / "policy", PAIRS)
-    refused("is a policy of other cards than the recipe's", builder(file, tmp_path / "by-1").build)
+    refused(
+        "is a policy of other cards than the recipe's", lambda: builder(file, tmp_path / "by-1").build(replace=True)
+    )

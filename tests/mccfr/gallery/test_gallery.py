@@ -26,7 +26,7 @@ from mccfr.solvers.registry import algorithm_named
 from mccfr.tables.layout import private_tables
 
 ALGORITHMS = {
-    "average_strategy:AverageStrategySampling": ({"beta": 1000}, (2000, 0.03), (1000, 0.7)),
+    "average_strategy:AverageStrategySampling": ({"beta": 1000}, (2000, 0.03), (1500, 0.75)),
     "baselines:OutcomeWithBaselines": ({}, (3000, 0.05), (4000, 1.5)),
     "cfr:Cfr": ({"variant": "dcfr"}, (60, 0.006), (30, 0.25)),
     "cfr_br:CfrBestResponse": ({"variant": "dcfr"}, (60, 0.02), (20, 0.5)),

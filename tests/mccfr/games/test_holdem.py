@@ -141,7 +141,7 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
     ):
         assert command(*verb) == (0 if verb[0] == "status" else 2), verb
-        told = capsys.readouterr().err
+        told = "".join(capsys.readouterr())
         assert f"{tmp_path / 'gone'} is not an abstraction" in told and hashes[0] in told and "--abstraction" in told
         assert command(*verb, "--abstraction", another) == 2
         told = capsys.readouterr().err

@@ -120,7 +120,10 @@ def bytes_read():
 
 
 def test_what_is_read_of_a_long_journal_is_bounded(trained):
-    """30 MB of metrics, 1,000 lines beyond the checkpoint: `status` reads less than 4 MB in all, `resume` 8."""
+    """30 MB of metrics, 1,000 lines beyond the checkpoint: `status` reads less than 4 MB in all.
+
+    `resume` reads it once, to write it anew without these lines: a reader beside it never meets a journal that is cut.
+    """
     path, saved = trained.path(METRICS), run_status(trained)["nodes_touched"]
     last = json.loads(path.read_bytes().splitlines()[-1])
     with path.open("wb") as file:
@@ -129,13 +132,13 @@ def test_what_is_read_of_a_long_journal_is_bounded(trained):
             record = last | {"nodes_touched": nodes, "training_seconds": 5.0 * number, "padding": "x" * 40}
             file.write(json.dumps(record).encode() + b"\n")
     assert path.stat().st_size > 27e6
-    began = bytes_read()
+    size, began = path.stat().st_size, bytes_read()
     status = run_status(trained)
     assert status["nodes_per_second_recent"] is not None
     assert bytes_read() - began < 4e6
     began = bytes_read()
     go(trained, nodes=7_000)
-    assert bytes_read() - began < 8e6
+    assert bytes_read() - began < 1.1 * size + 8e6
     with path.open("rb") as file:
         lines = sum(1 for _ in file)
     assert LARGE_LINES - 1_000 <= lines < LARGE_LINES - 990
