@@ -79,10 +79,6 @@ def test_parts_beside_a_variant_of_ones_own_override_it():
     assert variant(own_dcfr, regret_minimiser="normal-hedge").rule == PRESETS["nh-dcfr"].rule
 
 
-def softmax(values):
-    return np.exp(values) / np.exp(values).sum()
-
-
 test_rules_that_break_the_contract = refusals(
     ("probabilities are needed, which sum to 1", lambda regrets, strategy: None),
     ("probabilities are needed, which sum to 1", lambda regrets, strategy: strategy.fill(1.0)),
