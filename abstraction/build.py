@@ -142,7 +142,7 @@ class Builder:
             self._values.check([street for street in missing if self._recipe.part(street).features == "values"])
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """How the directory's buckets of some streets (None: all) differ from the recipe's, a text for each street."""
+        """Return how the buckets of some streets (None: all) differ from the recipe's, one text for each street."""
         found = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in found if text is not None]
 
@@ -159,7 +159,7 @@ class Builder:
         return f"{street}.{key} = {there.get(key)!r} there and {wanted.get(key)!r} here"
 
     def _document(self, street: str) -> dict[str, Any]:
-        """What decides a street's buckets but for its parents."""
+        """Return the document that decides a street's buckets, without its parents."""
         document = stage_document(self._recipe, street)
         if self._values is not None and document["features"] == "values":
             document["worth"] = self._values.identity

@@ -105,7 +105,7 @@ def take(handler: _Handler) -> None:
 
 
 def is_taken() -> bool:
-    """Whether `take` was called."""
+    """Return whether `take` was called."""
     return _taken
 
 

@@ -15,7 +15,7 @@ class UserCodeError(ValueError):
 
     @property
     def has_traceback(self) -> bool:
-        """Whether the user's function raised an exception, whose traceback tells more."""
+        """Return whether the user's function raised an exception, whose traceback tells more."""
         return self.__cause__ is not None
 
 
@@ -29,7 +29,7 @@ def function_name(function: Any) -> str:
 
 
 def is_foreign(function: Any) -> bool:
-    """Whether a function is defined outside of this project's packages."""
+    """Return whether a function is defined outside of this project's packages."""
     return function_name(function).partition(":")[0].partition(".")[0] not in _PACKAGES
 
 

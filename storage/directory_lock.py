@@ -69,7 +69,7 @@ class ReadLock:
         return in_place
 
     def is_in_place(self) -> bool:
-        """Whether `path` still leads to the locked directory."""
+        """Return whether `path` still leads to the locked directory."""
         return self._descriptor is None or _leads_to(self.path, self._descriptor)
 
     def release(self) -> None:

@@ -69,7 +69,7 @@ def _status_of(arguments: Sequence[str] | None) -> int:
 
 
 def _is_inside_artefact(error: OSError) -> bool:
-    """Whether an error is about a file inside of a run, checkpoint, policy, networks or abstraction."""
+    """Return whether an error is about a file inside of a run, checkpoint, policy, networks or abstraction."""
     folders = Path(error.filename or "").absolute().parents
     return any(os.path.exists(folder / name) for folder in folders for name in _MARKS)  # noqa: PTH110 - never raises
 

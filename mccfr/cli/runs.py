@@ -70,7 +70,7 @@ def solve(
 
 
 def run_place(config: Path, directory: Path | None) -> Path:
-    """Where the run of a configuration lies: in a directory that is given, or in runs/NAME for NAME.toml."""
+    """Return the directory of a configuration's run: the one given, or runs/NAME for NAME.toml."""
     return directory or Path("runs") / config.stem
 
 
@@ -189,7 +189,7 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
 
 
 def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
-    """What a signal has left undone, and the command that does it."""
+    """Return the work that a signal has left undone, each with the command that does it."""
     found = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
     if outcome.at_limit and run.config.export is not None:
         found.append(("the export", f"export {run.directory} OUT"))

@@ -154,7 +154,7 @@ def _text(answer: Mapping[str, Any]) -> str:
 
 
 def _nearer(seconds: float | None) -> str:
-    """How to get nearer to the exploitability that was asked for."""
+    """Return the advice for reaching a lower exploitability."""
     if seconds is not None:
         return "call it again with a longer --time: it goes on where it stands"
     return "give more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"

@@ -1,4 +1,4 @@
-"""What a signal comes to while a command runs: its exit status, and a sentence."""
+"""Ends a command after a signal, with its exit status and a sentence."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,7 +14,7 @@ RESUME = "mccfr resume {}"
 
 
 def is_begun(directory: Path) -> bool:
-    """Whether there is a run in a directory, or runs of an experiment.
+    """Return whether there is a run in a directory, or runs of an experiment.
 
     As `mccfr.runs.directory.run.is_run`, whose imports a signal may have interrupted.
     """

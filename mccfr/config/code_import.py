@@ -62,7 +62,7 @@ class Watched:
         return content
 
     def has(self, name: str) -> bool:
-        """Whether a top-level module is one of those that are listed: no other of its name takes its place."""
+        """Return whether a top-level module is one of those that are listed: no other of its name takes its place."""
         return any(str(Path(self.root, file)) in self.listed for file in (f"{name}.py", f"{name}/__init__.py"))
 
     def with_imported(self) -> dict[str, str]:
@@ -163,7 +163,7 @@ importer = Importer()
 
 
 def is_below(path: str, root: str) -> bool:
-    """Whether a path is `root` or lies in it."""
+    """Return whether a path is `root` or lies in it."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 

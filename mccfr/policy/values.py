@@ -80,7 +80,7 @@ class _ValueFields(msgspec.Struct, frozen=True):
 
 
 def is_value_file(name: str) -> bool:
-    """Whether a file of a policy holds values, or where they are."""
+    """Return whether a file of a policy holds values, or where they are."""
     return name.startswith(("values_root_street", "value_street"))
 
 

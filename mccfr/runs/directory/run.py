@@ -119,7 +119,7 @@ class Run:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether its game or solver is code of a user's that was not imported (`open_run(opaque=True)`)."""
+        """Return whether its game or solver is code of a user's that was not imported (`open_run(opaque=True)`)."""
         return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
 
     @property
