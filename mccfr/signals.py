@@ -163,7 +163,7 @@ class _Program:
     def heed(self, number: int) -> None:
         """Raise, or wait."""
         if _is_openblas(number):
-            raise RuntimeError(_no_threads_text())
+            raise RuntimeError(no_threads_text())
         if not self.waits:
             raise SignalInterrupt(number)
         self.pending = number
@@ -263,12 +263,12 @@ def _is_openblas(number: int) -> bool:
     return False
 
 
-def _no_threads_text() -> str:
+def no_threads_text() -> str:
     """A sentence that names the limits that keep threads from being started."""
     limits = {"ulimit -u": resource.RLIMIT_NPROC, "ulimit -v": resource.RLIMIT_AS}
     known = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
     told = ", ".join(f"{name}: {value}" for name, value in known.items() if value != resource.RLIM_INFINITY)
     return (
-        f"numpy cannot start its threads: the limit on processes and threads or on memory is too small "
+        f"no thread can be started: the limit on processes and threads or on memory is too small "
         f"({told or 'ulimit -u, or that of the control group'}); raise it and run the command again"
     )

@@ -63,6 +63,8 @@ def _status_of(arguments: Sequence[str] | None) -> int:
         sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
         code = EXIT_FAILED
     except (OSError, RuntimeError) as error:
+        if str(error) == "can't start new thread":  # Python's text for it, as of 3.11
+            error = RuntimeError(signals.no_threads_text())
         badly_named = getattr(error, "errno", None) in (errno.ENAMETOOLONG, errno.ELOOP)
         code = _explain(error, EXIT_BAD_INPUT if badly_named else getattr(error, "exit_status", EXIT_FAILED))
     return code if isinstance(code, int) else 0

@@ -49,10 +49,7 @@ def training(run):
     process = subprocess.Popen([sys.executable, "-m", "mccfr", "resume", str(run.directory)], stderr=subprocess.DEVNULL)
     try:
         wait_for(lambda: newest(run) >= 2 or process.poll() is not None, 300)
-        before = newest(run)
-        yield
-        assert process.poll() is None, "the session ended before the readers"
-        assert newest(run) > before + 2, "there were no new checkpoints to read"
+        yield process
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 75
     finally:
@@ -114,8 +111,11 @@ def test_every_verb_reads_a_run_that_is_trained(tmp_path, capsys, layout, names,
     run = trained_often(tmp_path / "runs" / "run", layout)
     readers = reading(capsys, run, tmp_path)
     readers = {name: readers[name] for name in names or readers}
-    with training(run):
-        for _ in range(tries):
+    with training(run) as process:
+        before, tried = newest(run), 0
+        while tried < tries or newest(run) <= before + 2:  # a busy machine writes few checkpoints in a few tries
+            assert process.poll() is None, "the session ended before the readers"
+            tried += 1
             for name, read in readers.items():
                 try:
                     read()
