@@ -1,13 +1,18 @@
-"""How large the house is: lines, keys, words, kernels and structs, by reading the tracked files.
+"""Count code lines, keys, words, kernels and structs of the tracked files, and compare them with their budget.
 
-    python tools/house.py
+    python tools/house.py           print all figures
+    python tools/house.py --lower   write each figure of tools/budget.toml that has fallen into it
 
-`tests/test_sizes.py` has the budgets.  Lines count everything in a `.py` file; words are those that `wc -w` finds.
+A code line has a token that is neither a comment nor a docstring.  Words are those that `wc -w` finds.
 """
 
 import ast
+import io
+import re
 import subprocess
 import sys
+import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -17,6 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
 BESIDE_THE_CORE = ("mccfr/view", "mccfr/report", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
 STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
+PACKAGES = ("mccfr", "abstraction", "storage", "tools", "tests")
+BUDGET = ROOT / "tools/budget.toml"
+NO_CODE = {
+    getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
+}
 NUMBAS_DOOR = ROOT / "abstraction/kernels"
 EXTERNAL = "mccfr/solvers/sampling/external/packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
@@ -30,6 +40,32 @@ def tracked(*below: str, ending: str = ".py") -> list[Path]:
 
 def lines(files: list[Path]) -> int:
     return sum(path.read_bytes().count(b"\n") for path in files)
+
+
+def code_lines(path: Path) -> int:
+    """Return the number of lines with a token that is neither a comment nor a docstring."""
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
+    found = {n for t in tokens if t.type not in NO_CODE for n in range(t.start[0], t.end[0] + 1)}
+    for node in ast.walk(parsed(path)):
+        for statement in getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+            text = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                found -= set(range(text.lineno, (text.end_lineno or text.lineno) + 1))
+    return len(found)
+
+
+def package_of(path: Path) -> str:
+    """Return `mccfr/NAME` for a file of a package of `mccfr`, else the name of its top folder."""
+    parts = path.relative_to(ROOT).parts
+    return "/".join(parts[:2]) if parts[0] == "mccfr" and len(parts) > 2 else parts[0]
+
+
+def lines_of_packages() -> dict[str, int]:
+    """Return the code lines of each package; "mccfr" has those of its modules outside of packages."""
+    found = Counter[str]()
+    for path in tracked(*PACKAGES):
+        found[package_of(path)] += code_lines(path)
+    return dict(sorted(found.items()))
 
 
 @cache
@@ -131,8 +167,28 @@ def figures() -> dict[str, int]:
     }
 
 
+def budget() -> dict[str, dict[str, int]]:
+    """Return the tables of `tools/budget.toml`."""
+    return tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+
+
+def lower(found: dict[str, int]) -> None:
+    """Write the figures that are below their entry into `tools/budget.toml`; the others stay."""
+
+    def entry(match: re.Match[str]) -> str:
+        name, most = match[1].strip('"'), int(match[2])
+        return f"{match[1]} = {min(most, found.get(name, most))}"
+
+    text = re.sub(r"^(\S.*?) = (\d+)", entry, BUDGET.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    BUDGET.write_text(text, encoding="utf-8")
+
+
 def main() -> None:
-    for name, count in figures().items():
+    packages, others = lines_of_packages(), figures()
+    if "--lower" in sys.argv[1:]:
+        lower(packages | others)
+    program = sum(count for name, count in packages.items() if name not in ("tools", "tests"))
+    for name, count in {**packages, "mccfr, abstraction and storage": program, **others}.items():
         sys.stdout.write(f"{count:>8,}  {name}\n")
 
 
