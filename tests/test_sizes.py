@@ -54,8 +54,8 @@ def test_packages_and_figures_stay_within_the_budget():
     assert found["code lines"].keys() == allowed["code lines"].keys()
     assert {
         name: (found[table][name], most)
-        for table, entries in allowed.items()
-        for name, most in entries.items()
+        for table in found
+        for name, most in allowed[table].items()
         if found[table][name] > most
     } == {}
 
