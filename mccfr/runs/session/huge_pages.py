@@ -8,7 +8,7 @@ from mccfr.tables.layout import TableLayout
 from storage.pages import gives_huge_pages
 
 _BYTES, _GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.27)
-"""How many times as fast external sampling is with tables of so many bytes in huge pages: docs/measured/options.md."""
+"""Speed of external sampling with tables of so many bytes in huge pages, over 4 KiB: docs/measured/performance.md."""
 _SWITCH = "'echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled' as root, or Linux 6.1,"
 
 
