@@ -131,10 +131,10 @@ def imported(path: Path) -> set[Path]:
     return found
 
 
-def words() -> dict[str, int]:
-    """Words of each page; `docs/measured` has notebooks."""
+def words(measured: bool = False) -> dict[str, int]:
+    """Return the words of each page: of the measurements in `docs/measured`, or of all other pages."""
     pages = [*tracked("docs", ending=".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-    return {path.stem: len(path.read_text("utf-8").split()) for path in pages if "measured" not in path.parts}
+    return {path.stem: len(path.read_text("utf-8").split()) for path in pages if ("measured" in path.parts) == measured}
 
 
 def classes_named_twice(files: list[Path]) -> list[str]:
@@ -158,6 +158,8 @@ def figures() -> dict[str, int]:
         "tests, lines": lines(tracked("tests")),
         "configuration keys": sum(keys().values()),
         "words of pages": sum(words().values()),
+        "words of measurements": sum(words(measured=True).values()),
+        "words of CHANGELOG.md": len((ROOT / "CHANGELOG.md").read_text("utf-8").split()),
         "kernels of more than 8 arguments": sum(kernel_arguments(f) > 8 for _, f in functions(source)),
         "structs of more than 10 fields": sum(count > 10 for count in structs(source).values()),
         "class names given twice": len(classes_named_twice(source)),
