@@ -1,8 +1,9 @@
 """Warm start of CFR-BR on sampled boards, from external sampling or from a run with other buckets.
 
-Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI), start full-width CFR as
-if T iterations had led to a given strategy.  The average weighs T.  Regrets take the potential that T iterations may
-have left, spread by values that a full traversal computes.  A sampled algorithm cannot afford this traversal.
+Source: Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI).  The paper starts
+full-width CFR as if T iterations had led to a given strategy.  The average weighs T.  Regrets take the potential that T
+iterations may have left, spread by values that a full traversal computes.  A sampled algorithm cannot afford this
+traversal.
 
 Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  There are H hands in all,
 updated on each of T boards, and n of them in a row:

@@ -28,8 +28,8 @@ class Balances(NamedTuple):
     """Matrices by board: T boards, X cells.
 
     first  [T] int64    first cell of a board's matrix; `NO_BALANCES`: none
-    cells  [X] float32  for each board a matrix [columns of player 0, columns of player 1], then the number of hands of
-                        each column of player 0, and of player 1
+    cells  [X] float32  matrices [columns of player 0, columns of player 1], each followed by the number of hands of
+                        each column of both players
 
     A matrix entry counts the boards that player 0's hands win, minus those that they lose, over the hands of both
     columns.
