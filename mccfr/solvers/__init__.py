@@ -1,1 +1,1 @@
-"""The algorithms that a run may be of, each answering for itself; `registry` is the only list of them."""
+"""Training algorithms; `registry` maps the names in `[solver]` to them."""

@@ -1,4 +1,4 @@
-"""What average strategies a run has, and what it takes to make them: `Averages`, which an algorithm gives."""
+"""Computes the average strategies of a run from its tables."""
 
 from functools import partial
 from typing import Any
@@ -10,26 +10,35 @@ from mccfr.tables.strategy import Strategy, average_strategy
 
 
 class Averages:
-    """The averages of a run.  This is what most algorithms have: one, each row of the strategy sums, normalised."""
+    """The usual average strategy: the strategy sums of each row, normalised.
+
+    Algorithms with other averages derive a class from this one.
+    """
 
     names: tuple[str, ...] = ()
-    """Of the averages, where there may be several; the first is the run's strategy."""
+    """Names of the averages if there are several; the first is the run's strategy."""
     of_sums: bool = True
-    """Whether the first is just that: whoever needs a few rows may read them where the sums lie."""
+    """Whether the first average is the normalised strategy sums.
+
+    Single rows can then be read from the tables.
+    """
     keeps_networks: bool = False
-    """Whether the run's strategy is that of networks it keeps, which `networks` gives."""
+    """Whether the run's strategy is given by networks, which `networks` returns."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
 
     def takes(self, table: str) -> bool:
-        """Whether the averages or `figures` are made from a table of this name."""
+        """Return whether the averages or `figures` use the table of this name."""
         return table.startswith("strategy_sum")
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """One of `names` (None: the first), of tables with sums on all streets after so many nodes and iterations.
+        """Return one average strategy of tables after the given numbers of nodes and iterations.
 
-        `ValueError` for sums no run writes, and for an average that there is not.
+        name  one of `names`; None: the first
+
+        The tables must have strategy sums on all streets.  Raises `ValueError` for sums that no run can write and for
+        an unknown name.
         """
         del iterations
         if name is not None:
@@ -37,10 +46,10 @@ class Averages:
         return average_strategy(game, tables, partial(self._schedule.faded, nodes=nodes))
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
-        """The networks behind one of `names` (None: the first), as a `mccfr.solvers.deep.asked.Networks`."""
+        """Return the networks of one of `names` (None: the first) as `mccfr.solvers.deep.asked.Networks`."""
         raise ValueError("the run keeps no networks: what it has learnt is a table")
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """What lines of evaluations.jsonl say besides."""
+        """Return further figures for the lines of evaluations.jsonl."""
         del tables
         return {}

@@ -1,4 +1,4 @@
-"""The game of a whole configuration: on its buckets, and in the form that its algorithm needs."""
+"""Builds the game of a whole configuration, with its buckets and in the form that the algorithm needs."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +13,22 @@ from mccfr.solvers.registry import algorithm_of
 
 
 def configured_game(config: Config, base: Path) -> Game:
-    """The game of `[game]`, on the buckets of `[abstraction]` if there is one; files are relative to `base`.
+    """Return the game of `[game]` with the buckets of `[abstraction]`, if there is one.
 
-    For algorithms over histories, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
-    abstraction that is absent or does not suit the game, and for too many histories.
+    Paths in the configuration are relative to `base`.  For algorithms over histories the cards are put into the tree.
+
+    Raises the errors of `build_game`.  Raises `ValueError` if the abstraction is missing or does not suit the game, or
+    if there are too many histories.
     """
     game = with_opponents(_on(config.abstraction, config, base), config, base)
     return form_for(stratified(game, config), config)
 
 
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
-    """A game with the buckets of opponents, where they have their own; `ValueError` where they cannot.
+    """Return the game with the buckets of the opponents, if these have an abstraction of their own.
 
-    Of whole hold'em their recipe is enough, until hands are dealt.
+    For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing, not
+    built yet, or the same as the players'.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -49,9 +52,10 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
 
 
 def opponents_buckets(config: Config, base: Path) -> AbstractionConfig | None:
-    """The abstraction of opponents, and what it is built from where that is named; None where they have none.
+    """Return the opponents' abstraction with absolute paths, or None if they have none of their own.
 
-    base  what the configuration's paths are relative to; those that are returned are not
+    The result names the recipe as well, if the configuration names a recipe.  `base` is the directory that the
+    configuration's paths are relative to.
     """
     if config.solver.opponents is None:
         return None
@@ -73,7 +77,10 @@ def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Ga
 
 
 def stratified(game: Game, config: Config) -> Game:
-    """A game with its buckets by stratum, where `run.strata` asks for it; `ValueError` where they cannot be."""
+    """Return the game with its buckets split by stratum if `run.strata` is set.
+
+    Raises `ValueError` if the game cannot be split so.
+    """
     if config.run.strata is None:
         return game
     cards, strata = in_strata(game.cards, config.run.strata)
@@ -81,7 +88,11 @@ def stratified(game: Game, config: Config) -> Game:
 
 
 def form_for(game: Game, config: Config) -> Game:
-    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories, or rake."""
+    """Return the game in the form that the algorithm of a configuration traverses.
+
+    If the algorithm goes over histories, cards dealt beside the tree are put into it.  Raises `ValueError` for rake or
+    locked rows that the algorithm does not support.
+    """
     algorithm = algorithm_of(config)
     if game.rake is not None and not algorithm.traits.takes_rake:
         raise ValueError(

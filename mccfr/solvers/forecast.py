@@ -1,10 +1,12 @@
-"""How much of a tree a sampled run will visit, before anything is trained.
+"""Estimates how much of a tree a sampled run visits, before training.
 
-A traversal's length depends on how the opponent plays.  At first he plays at random; later he mostly checks or calls,
-seldom goes all-in, and the hands that go on are the better ones, so that they fold less than a pooled frequency says.
-`assumed_play` is a fixed guess for a run that is under way.  On the buckets of runs/abstractions/quick.toml the nodes
-per iteration of external sampling over the last part of 5e8 nodes were 1.06 (menu S), 1.06 (M2) and 0.91 (M) times what
-it gives, and over all of them 0.98, 0.91 and 0.74 times; on Leduc and a river endgame 1.2 and 1.03 times.
+The length of a traversal depends on the opponent's strategy, which is uniform at first.  Later it mostly checks or
+calls, seldom goes all-in, and folds less.  `assumed_play` is a fixed guess for the later phase.
+
+Measured with external sampling on the buckets of runs/abstractions/quick.toml, nodes per iteration over this estimate:
+
+* at the end of 5e8 nodes 1.06 (menu S), 1.06 (M2) and 0.91 (M); over all of them 0.98, 0.91 and 0.74
+* on Leduc 1.2, on a river endgame 1.03
 """
 
 from dataclasses import dataclass
@@ -15,17 +17,17 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL, CompiledTree
 
-_CHECK = 0.6  # where nothing is to be called; the bets share the rest
+_CHECK = 0.6  # without a bet to call; the bets share the rest
 _FOLD, _CALL = 0.4, 0.45  # facing a bet; the raises share the rest
-_ALL_IN = 0.1  # weight of a raise that leaves nothing but folding and calling, against another raise's 1
+_ALL_IN = 0.1  # weight of a raise after which the hand ends at once; other raises have weight 1
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected counts of one iteration, two traversals.  S streets.
+    """Expected counts of one iteration (two traversals) in a tree of S streets.
 
-    nodes        touched
-    visits       [S] float64 of decisions on each street at which the average strategy is added to; None: not known
+    nodes   nodes touched
+    visits  [S] float64 decisions on each street at which strategy sums are updated; None: unknown
     """
 
     nodes: float
@@ -33,7 +35,10 @@ class Forecast:
 
 
 def assumed_play(tree: CompiledTree) -> list[float]:
-    """[N] probability of the edge into each node: chance's own, an action's as assumed; 1 at the root."""
+    """Return [N] probabilities of the edge into each node; 1 at the root.
+
+    Chance nodes have their own probabilities; actions have those of the fixed guess.
+    """
     arrays = tree.arrays
     kind, count = arrays.kind.tolist(), arrays.count.tolist()
     share = [float(p) for p in arrays.probability]
@@ -56,14 +61,14 @@ def assumed_play(tree: CompiledTree) -> list[float]:
 
 
 def _closes(tree: CompiledTree, kind: list[int], node: int) -> bool:
-    """Whether all that can follow a node's actions is the end of the hand."""
+    """Return whether every action at a node ends the hand."""
     return all(kind[child] == TERMINAL for child in tree.children(node))
 
 
 def forecast(game: Game, walks_all: bool) -> Forecast:
-    """What one iteration visits under `assumed_play`.
+    """Return the expected counts of one iteration under `assumed_play`.
 
-    walks_all  the traverser walks all his actions (external sampling), not one (outcome sampling)
+    walks_all  whether the traverser walks all actions (external sampling) or samples one (outcome sampling)
     """
     arrays, parent = game.tree.arrays, game.tree.parent.tolist()
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()

@@ -1,7 +1,7 @@
-"""Runs of algorithms that are trained no longer: what they have learnt is read as ever.
+"""Reads runs of algorithms that this version no longer trains.
 
-They were measured and won nothing (docs/algorithms.md); the gallery has each of them.  Tables and averages were those
-of external sampling.
+The runs are evaluated and exported as before; their tables and averages have the form of external sampling.  The
+algorithms gained nothing in measurements (docs/algorithms.md); `mccfr.gallery` has plain versions of them.
 """
 
 from mccfr.games.game import Game
@@ -11,15 +11,15 @@ from mccfr.tables.layout import TableSet
 
 
 class FormerSampling(SampledAlgorithm):
-    """An algorithm of `mccfr.config.solvers.FORMER`."""
+    """An algorithm named in `mccfr.config.solvers.FORMER`."""
 
     walks_all = None
 
     @property
     def name(self) -> str:
-        """As `Algorithm.name`."""
+        """Return `solver.algorithm` of the configuration."""
         return str(self.config.solver.__struct_config__.tag)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> SampledSolver:
-        """Raise `ValueError`."""
+        """Raise `ValueError`: the algorithm is not trained any more."""
         raise ValueError(self.problem())

@@ -1,4 +1,4 @@
-"""Full-width CFR as a run sees it: which form of it a `[solver]` table means, its tables, and what iterates."""
+"""Full-width CFR as an `Algorithm`: its variant, its form for the game, its tables and its solver."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +27,10 @@ Tables = Mapping[str, npt.NDArray[Any]]
 
 
 def variant_of(config: FullWidthConfig) -> Variant:
-    """The variant of a `[solver]` table: a preset, its parts overridden; `ValueError` for parts that make no sense."""
+    """Return the variant of a `[solver]` table: a preset with the given parts replaced.
+
+    Raises `ValueError` for parts that are invalid alone or together.
+    """
     try:
         return variant(
             _named_variant(config.variant or "cfr"),
@@ -44,7 +47,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
 
 
 def _named_variant(name: str) -> str | Variant:
-    """A user's variant by its name; any other name as it is."""
+    """Return a user's variant by its name; return any other name unchanged."""
     found = None if name in PRESETS else outside.find(outside.VARIANTS, name)
     if found is None:
         return name
@@ -54,7 +57,10 @@ def _named_variant(name: str) -> str | Variant:
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
-    """Names, shapes (slots first) and dtypes of the tables; `ValueError` for what the game does not allow."""
+    """Return names, shapes (slots first) and dtypes of the tables.
+
+    Raise `ValueError` for options the game does not allow.
+    """
     chosen = variant_of(config)
     _check_best_response(game, config)
     if config.dtype == vector_cfr.NARROW and (config.pruning != "none" or not game.cards.dealt):
@@ -70,7 +76,7 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
 
 
 def _check_best_response(game: Game, config: FullWidthConfig) -> None:
-    """`ValueError` for best responses where they do not go together with the rest, or where none would be played."""
+    """Raise `ValueError` if `best_response` conflicts with the other options or the game."""
     try:
         check_best_response(config.best_response, variant_of(config))
     except ValueError as error:
@@ -92,7 +98,11 @@ def _check_best_response(game: Game, config: FullWidthConfig) -> None:
 def make_full_width(
     game: Game, config: FullWidthConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
 ) -> Iteration:
-    """What iterates on `tables`, by the names of `table_specs`, going on after `iteration` with `nodes` touched."""
+    """Return the form of full-width CFR that iterates on `tables`, which are named by `table_specs`.
+
+    iteration, nodes  iterations and nodes that are already done
+    threads           number of threads; used over public trees
+    """
     chosen = variant_of(config)
     if config.pruning == "regret-based":
         threshold = float(config.prune_threshold)
@@ -112,7 +122,7 @@ def make_full_width(
 
 
 class FullWidth(Algorithm):
-    """Full-width CFR over public trees or histories; its iterations are split over threads of one process."""
+    """Full-width CFR over public trees or histories; threads of one process share each iteration."""
 
     options = FullWidthConfig
 
@@ -123,7 +133,7 @@ class FullWidth(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Pruning and best responses go over histories."""
+        """Return the traits; pruning and best responses go over histories."""
         over_histories = self._solver.pruning != "none" or self._solver.best_response != "none"
         return Traits(
             seeded=False,
@@ -136,15 +146,15 @@ class FullWidth(Algorithm):
 
     @property
     def averages(self) -> Averages:
-        """As `Algorithm.averages`."""
+        """Return the averages; with regret-based pruning they need all tables."""
         pruned = self._solver.pruning == "regret-based"
         return PrunedAverages(self._solver) if pruned else super().averages
 
     def completed(self, game: Game) -> Config:
-        """With the horizon of a schedule: the iterations that are planned, unless the configuration has another one.
+        """Return the configuration with the planned iterations as the horizon of a schedule without one.
 
-        `ValueError` where a schedule has neither, and for a game of more boards than can be gone over; and a rule of
-        the user's own is compiled, to say at once what is wrong with it.
+        Compiles a user's rule, so that its errors are reported at once.  Raises `ValueError` for a schedule without
+        planned iterations, and for a game with too many boards to list.
         """
         if game.cards.dealt and not game.cards.can_list:
             raise ValueError(
@@ -164,7 +174,7 @@ class FullWidth(Algorithm):
         return msgspec.structs.replace(config, solver=msgspec.structs.replace(self._solver, horizon=planned))
 
     def warnings(self) -> list[str]:
-        """Of the variant, of a name of former versions, and of iterations beyond a schedule's horizon."""
+        """Return warnings about the variant, its former name, and iterations beyond the horizon."""
         name, horizon, last = self._solver.variant, self._solver.horizon, self.config.run.iterations
         found = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
         if name is not None and name in FORMER_NAMES:
@@ -177,14 +187,14 @@ class FullWidth(Algorithm):
         return found
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`: nothing is padded."""
+        """Return the layout of the run's tables, without padding."""
         if wide is None:
             self.completed(game)  # refuses what no run can be
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         share = share or Share()
         state = share.state
         made = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
@@ -192,7 +202,10 @@ class FullWidth(Algorithm):
 
 
 class PrunedAverages(Averages):
-    """With regret-based pruning sums lag behind where nobody has been, and the other tables say by how much."""
+    """Averages with regret-based pruning, where strategy sums of pruned parts are out of date.
+
+    A copy of the tables is brought up to date before the sums are normalised.
+    """
 
     of_sums = False
 
@@ -201,12 +214,12 @@ class PrunedAverages(Averages):
         self._options = options
 
     def takes(self, table: str) -> bool:
-        """All."""
+        """Return True: all tables are used."""
         del table
         return True
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """As `Averages.strategy`."""
+        """Return the average strategy after updating a copy of the tables; the tables stay as they are."""
         if name is not None:
             return super().strategy(game, tables, nodes, iterations, name)
         own = {name: table.copy() for name, table in tables.items()}

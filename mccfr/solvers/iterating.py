@@ -1,4 +1,4 @@
-"""Whatever goes from iteration to iteration on given tables, as a run drives it: `Iteration`, and its `Solver`."""
+"""Runs algorithms that iterate on given tables: the interface `Iteration` and its solver."""
 
 import time
 from typing import Protocol
@@ -9,20 +9,20 @@ _BATCH_SECONDS = 0.05
 
 
 class Iteration(Protocol):
-    """An algorithm on given tables, changed in place."""
+    """An algorithm on given tables, which it changes in place."""
 
     iteration: int  # iterations done: with the tables, the whole state
 
     @property
     def nodes_touched(self) -> int:
-        """Nodes touched so far."""
+        """Return the nodes touched so far."""
 
     def iterate(self, count: int) -> None:
-        """Run iterations; 0 compiles the kernels, and changes nothing."""
+        """Run `count` iterations; 0 compiles the kernels and changes nothing."""
 
 
 class IterationSolver:
-    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
+    """Runs an `Iteration` in batches of about 0.05 seconds; its state is the number of iterations."""
 
     def __init__(self, iterates: Iteration, share: Share) -> None:
         self.state = share.state
@@ -30,10 +30,10 @@ class IterationSolver:
         self.busy_seconds = 0.0
         self._iterates = iterates
         self._batch = 1
-        self._nodes = 0  # of an iteration, the last ones; 0: none was yet
+        self._nodes = 0  # per iteration, in the last call; 0 before the first
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
+        """Compile the kernels, or load them from the cache, without changing anything."""
         self._iterates.iterate(0)
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
@@ -42,7 +42,7 @@ class IterationSolver:
         left, to_touch = min(self._batch, iteration_limit), node_limit
         while left > 0 and to_touch > 0:
             before = self._iterates.nodes_touched
-            # Several at a call, which has its price, and half of what the nodes allow: iterations may grow.
+            # A call has a fixed cost, so it runs several iterations: half of the limit, because they may grow.
             count = max(1, min(left, to_touch // (2 * self._nodes))) if self._nodes else 1
             self._iterates.iterate(count)
             touched = self._iterates.nodes_touched - before

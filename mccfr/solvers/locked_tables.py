@@ -1,9 +1,9 @@
-"""Locked rows in the tables of sampling: cells that are so large that nothing they are added is seen.
+"""Locked rows in the tables of sampled algorithms: regrets so large that updates do not change them.
 
-A sampler's kernel knows of no locks.  Regrets of a locked row are its shares times 10^30, and -10^30 where one is 0:
-floating-point numbers that no increment changes, and regret matching makes the shares of them.  Strategy sums are the
-shares times 10^30 likewise, so that the average is the lock, also where nobody gets.  Whatever multiplies tables, or
-keeps regrets above a floor, has them written anew.
+The sampling kernels do not know of locks.  Regrets of a locked row are its probabilities times 10^30, or -10^30 for
+probability 0.  No increment changes such floating-point numbers, and regret matching gives back the probabilities.
+Strategy sums are the probabilities times 10^30, so the average is the lock, also at infosets that are never visited.
+Code that multiplies tables or floors regrets must write the locks again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,14 @@ from mccfr.games.game import Game
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
 
-_VAST = 1e30  # 2^24 of it are far more than any run adds up, and eight of it less than the largest float32
+_VAST = 1e30  # increments below 1e30 / 2^24 change nothing; eight of it are less than the largest float32 number
 
 
 def check_locks(game: Game) -> None:
-    """Raise `ValueError` for rows of which some actions alone are given: where nothing is regretted all are played."""
+    """Raise `ValueError` for rows in which only some actions are locked.
+
+    In such a row regret matching plays all actions while no regret is positive, the locked ones included.
+    """
     given = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
     if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in given):
         raise ValueError(
@@ -31,7 +34,7 @@ def check_locks(game: Game) -> None:
 
 
 class LockedCells:
-    """The locked rows of a game, by buckets."""
+    """The locked rows of a game, by bucket."""
 
     def __init__(self, game: Game) -> None:
         arrays, locks = game.tree.arrays, game.tree.locks
@@ -45,7 +48,7 @@ class LockedCells:
         return bool(self._rows)
 
     def write(self, tables: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Write them into a `TableSet`, in place; what is free stays as it is."""
+        """Write the locked rows into a `TableSet`, in place."""
         if not self._rows:
             return
         assert isinstance(tables, TableSet)
@@ -58,8 +61,8 @@ class LockedCells:
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
         """Put the locks into tables of probabilities by block, [slots, buckets], in place.
 
-        Of a row of which some actions are locked, the free ones share what is left in proportion, or equally where
-        they had nothing.  Rows that agree with their lock already keep their bits.
+        Where only some actions are locked, the free actions share the rest in proportion, or equally if all are 0.
+        Rows that already agree with their lock keep their bits.
         """
         for block, slots, shares in self._rows:
             here, given = tables[block][slots].T, shares >= 0
@@ -73,7 +76,7 @@ class LockedCells:
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
-    """The strategy with rows of which all is given as they are given, to the last bit: sums round."""
+    """Return the strategy with the exact probabilities in all locked rows, where sums have rounded them."""
     cells = LockedCells(game)
     if not cells:
         return strategy
@@ -84,7 +87,7 @@ def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
 
 
 def given_actions(game: Game, node: int) -> npt.NDArray[np.bool_]:
-    """[buckets, A] whether a decision's actions are given, and not learnt."""
+    """Return [buckets, A] whether each action of a decision is locked."""
     locks, block = game.tree.locks, int(game.tree.arrays.block[node])
     if locks is None or node not in locks.shares:
         return np.zeros((int(game.buckets[block]), int(game.tree.arrays.count[node])), bool)
@@ -93,7 +96,10 @@ def given_actions(game: Game, node: int) -> npt.NDArray[np.bool_]:
 
 
 def _by_bucket(game: Game, block: int, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """[buckets, actions] of shares by hand, where every hand on a board has a bucket of its own, or one with alike."""
+    """Return [buckets, actions] locked probabilities from those by hand; -1 in buckets without a hand.
+
+    Hands that share a bucket must have the same lock.
+    """
     bucket = game.cards.listed().bucket[block // 2][block % 2]
     table = np.full((int(game.buckets[block]), len(shares)), -1.0)
     board, hand = np.nonzero(bucket != NO_BUCKET)

@@ -1,20 +1,19 @@
-"""Regret minimisers as kernels on blocks of table rows: the next strategy, the update of regrets, the average.
+"""Regret minimisers as kernels on blocks of table rows: current strategy, regret update, average.
 
-A *row block* is `table[slot : slot+actions, column : column+count]` of arrays [slots, columns]: one infoset's row in
-each column, the columns being hands, buckets, or a single one.  Loops run over columns innermost, so that whole ranges
-are worked on a vector at a time; a traversal of single histories calls the same kernels with count = 1.
+A *row block* is `table[slot : slot+actions, column : column+count]` of arrays [slots, columns].  Each column is the row
+of one infoset; columns are hands, buckets, or a single one.  The inner loops run over columns and are vectorised.
+Traversals of single histories call the kernels with count = 1.
 
 * Regret matching (Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation 8): in proportion to positive regrets.
-* Regret matching plus (Tammelin 2014): the same, with regrets floored at 0, which is a discount of β = -∞.
+* Regret matching plus (Tammelin 2014): the same with regrets floored at 0, which is a discount with β = -∞.
 * NormalHedge (Chaudhuri, Freund & Hsu 2009; Brown & Sandholm 2019, "NormalHedge for CFR Variants").
-* Optimistic (Brown & Sandholm 2019, "Optimistic CFR Variants"): the next strategy from R_old + 2r instead of R_old + r.
-* Predictive regret matching plus (Farina, Kroer & Sandholm 2021) with the last regret as the prediction: the next
-  strategy from R_new + r, R_new = [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
+* Optimistic (Brown & Sandholm 2019, "Optimistic CFR Variants"): next strategy from R_old + 2r instead of R_old + r.
+* Predictive regret matching plus (Farina, Kroer & Sandholm 2021), the last regret as prediction: next strategy from
+  R_new + r.  R_new is [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
 
-A user's own rule (`mccfr.solvers.rules`) stands in for regret matching, and may look at negative regrets too.  None of
-them depends on the scale of regrets, so constant factors of counterfactual values (deal
-weights of a lossless infoset, chances of boards) are left out by callers.  Kernels keep to the dtype of the tables,
-float32 or float64; only NormalHedge's line search is in float64 throughout.
+A user's rule (`mccfr.solvers.rules`) replaces regret matching and may also use negative regrets.  No minimiser depends
+on the scale of regrets, so callers omit constant factors of counterfactual values (deal weights, board probabilities).
+Kernels compute in the dtype of the tables, float32 or float64; NormalHedge's line search is in float64.
 """
 
 from math import exp, log
@@ -29,23 +28,27 @@ from mccfr.solvers.regret import as_element
 from mccfr.solvers.rules import own_rule
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
-"""Codes of the rules that turn regrets into a strategy; any other number is the address of a user's."""
+"""Codes of the rules that turn regrets into a strategy.
+
+Any other number is the address of a user's rule.
+"""
 
 NOTHING, OPTIMISTIC, PREDICTIVE = 0, 1, 2
-"""Codes of what is predicted: nothing, R_old + 2r, R_new + r."""
+"""Codes of the prediction: none, R_old + 2r, R_new + r."""
 
 _NARROW = 4  # bytes of a float32
-_LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative, of NormalHedge's scale: exact to 1e-8 and to 1e-14
-_MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than ten
+_LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative; they leave relative errors of 1e-8 and 1e-14
+_MOST_STEPS = 64  # Newton's method needs fewer than ten here
 
 
 class Step(NamedTuple):
-    """What kernels need to know of a variant in one iteration.
+    """Parameters of the kernels for one iteration of a variant.
 
     rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
-    predicts  int64    NOTHING; OPTIMISTIC, PREDICTIVE: the table `basis` is kept apart and gets R_old + 2r, R_new + r
+    predicts  int64    NOTHING; with OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old + 2r or R_new
+                       + r
     positive  float64  factor of positive regrets after this iteration's are added
-    negative  float64  factor of negative ones
+    negative  float64  factor of negative regrets then
     keep      float64  factor of the strategy sums before this iteration's strategy is added
     weight    float64  weight of this iteration's strategy
     """
@@ -59,11 +62,12 @@ class Step(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """A block's tables as kernels take them, all [slots, columns] and of one dtype, C order.
+    """Tables of one block (player and street) for kernels, all [slots, columns], of one dtype, in C order.
 
     regret        cumulative regrets R
-    basis         what the next strategy is made from: `regret` itself, or the table "predicted_regret" if `predicts`
-    strategy_sum  strategies weighed by own reach
+    basis         regrets that give the next strategy: `regret` itself, or the table "predicted_regret" if `predicts` is
+                  set
+    strategy_sum  sums of strategies weighted by the player's own reach
     """
 
     regret: npt.NDArray[np.floating]
@@ -82,7 +86,7 @@ class Rows(NamedTuple):
 
 @njit
 def current_strategy(step, tables, rows, sigma, place):
-    """sigma[place : place+actions, :count] = the strategy that the rows' basis asks for; sigma changed in place."""
+    """Write the current strategy of a row block into sigma[place : place+actions, :count], in place."""
     if step.rule == NORMAL_HEDGE:
         _normal_hedge(tables.basis, rows, sigma, place)
     elif step.rule == REGRET_MATCHING:
@@ -93,7 +97,11 @@ def current_strategy(step, tables, rows, sigma, place):
 
 @part_njit
 def regret_matching(basis, rows, sigma, place):
-    """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
+    """Write the strategy of a row block by regret matching into sigma[place : place+actions], in place.
+
+    It is in proportion to positive regrets, or uniform if none is positive.  The last action's cells hold the totals
+    during the computation.
+    """
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
     total = sigma[place + last]
@@ -117,11 +125,11 @@ def regret_matching(basis, rows, sigma, place):
 
 @part_njit
 def _hedge_scale(basis, rows, column, largest):
-    """The s >= 1 at which the mean of exp(s·x) over the actions is e, x = (R₊ / largest)², by Newton's method.
+    """Return the s >= 1 at which the mean of exp(s·x) over the actions is e, by Newton's method.
 
-    s = largest²/(2c) in the paper's letters.  The mean is at most exp(s) and at least exp(s)/actions, so the root lies
-    between 1 and 1 + log(actions); from the upper end Newton's steps go down to it and never past it.  A step squares
-    the relative error, so the last one may be the root of the tolerance.
+    x = (R₊ / largest)², and in the paper's letters s = largest²/(2c).  The mean lies between exp(s)/actions and exp(s),
+    so the root lies between 1 and 1 + log(actions).  From the upper end Newton's steps approach the root from above.
+    Each step squares the relative error, so the last step may be as large as the root of the tolerance.
     """
     s, target = 1.0 + log(rows.actions), rows.actions * exp(1.0)
     last_step = _LAST_STEP_NARROW if basis.itemsize == _NARROW else _LAST_STEP_WIDE
@@ -143,7 +151,11 @@ def _hedge_scale(basis, rows, column, largest):
 
 @part_njit
 def _normal_hedge(basis, rows, sigma, place):
-    """In proportion to R₊·exp(R₊²/(2c)), c such that the mean of exp(R₊²/(2c)) over the actions is e; else uniform."""
+    """Write NormalHedge's strategy into sigma[place : place+actions], in place.
+
+    It is in proportion to R₊·exp(R₊²/(2c)), or uniform if no regret is positive.  c is chosen such that the mean of
+    exp(R₊²/(2c)) over the actions is e.
+    """
     for k in range(rows.count):
         column, largest, positive = rows.column + k, 0.0, 0
         for a in range(rows.actions):
@@ -155,7 +167,7 @@ def _normal_hedge(basis, rows, sigma, place):
             continue
         s = (
             _hedge_scale(basis, rows, column, largest) if positive > 1 else 0.0
-        )  # alone, it is played whatever the scale
+        )  # a single positive action gets probability 1 at any scale
         total = 0.0
         for a in range(rows.actions):
             ratio, share = max(np.float64(basis[rows.slot + a, column]), 0.0) / largest, 0.0
@@ -169,9 +181,9 @@ def _normal_hedge(basis, rows, sigma, place):
 
 @part_njit
 def gain(value, total, limit):
-    """What an action of a value gains over the strategy's; 0 where the difference is within `limit` of the latter.
+    """Return value - total, or 0 if the difference is within `limit` of `total` and so only rounding.
 
-    `limit` is `mccfr.noise.gain_share` in the dtype of the values.
+    limit  relative; `mccfr.noise.gain_share` in the dtype of the values
     """
     found = value - total
     return found if abs(found) > limit * abs(total) else total - total
@@ -179,10 +191,10 @@ def gain(value, total, limit):
 
 @njit
 def update_regrets(step, tables, rows, values, first, total):
-    """Add what each action gains, values[first+a, k] over total[k], and discount: the tables, in place.
+    """Add the regret of each action, values[first+a, k] - total[k], and discount, in place.
 
-    R_old + r is multiplied by `positive` or `negative` according to its sign (Brown & Sandholm 2019, equations of
-    DCFR), which makes R_new; `predicts` says what becomes of a basis that is kept apart.
+    R_old + r is multiplied by `positive` or `negative` according to its sign, which gives R_new (Brown & Sandholm 2019,
+    equations of DCFR).  With `predicts` the separate table `basis` is written as well.
     """
     column, stop = rows.column, rows.column + rows.count
     positive, negative = as_element(tables.regret, step.positive), as_element(tables.regret, step.negative)
@@ -205,7 +217,10 @@ def update_regrets(step, tables, rows, values, first, total):
 
 @njit
 def update_average(step, tables, rows, sigma, place, reach):
-    """strategy_sum = keep · strategy_sum + weight · reach[k] · sigma[place+a, k], in place; `reach` is the owner's."""
+    """Update strategy sums in place: keep · strategy_sum + weight · reach[k] · sigma[place+a, k].
+
+    reach  [count] reach of the player to whom the rows belong
+    """
     column, stop = rows.column, rows.column + rows.count
     keep, weight = as_element(tables.strategy_sum, step.keep), as_element(tables.strategy_sum, step.weight)
     for a in range(rows.actions):

@@ -1,9 +1,10 @@
-"""Opponents who have an abstraction of their own: each player learns against one who sees more than he does.
+"""Training against opponents with an abstraction of their own, finer than the players'.
 
-Bard, Johanson & Bowling, "Asymmetric Abstractions for Adversarial Settings" (AAMAS 2014): players who learn from each
-other on the same buckets come to rely on the other's blindness, and against an opponent on finer ones a player cannot.
-A run is two in one: in either, one player learns on the run's buckets, and his opponent, who learns as well, on the
-others.  Opponents have regrets of their own, and nobody needs their averages.
+Source: Bard, Johanson & Bowling, "Asymmetric Abstractions for Adversarial Settings" (AAMAS 2014).  Players that train
+against each other on the same buckets learn to rely on each other's blindness; against finer buckets they cannot.
+
+A run alternates two trainings.  In each, one player learns on the run's buckets, and an opponent that learns as well
+plays on its own.  The opponents have regrets of their own and no strategy sums.
 """
 
 from dataclasses import replace
@@ -13,13 +14,13 @@ from mccfr.config.solvers import SolverConfig
 from mccfr.games.game import Game
 
 OPPONENT = "opponent_regret"
-"""Kind of the tables of the opponents' regrets."""
+"""Kind of the tables that hold the opponents' regrets."""
 
 
 def opponent_game(solver: SolverConfig, game: Game) -> Game | None:
-    """The game on the opponents' buckets; None: they have none of their own.
+    """Return the game on the opponents' buckets, or None if the opponents have none of their own.
 
-    Raises `ValueError` for a game that was made without them.
+    Raises `ValueError` if the game was built without the opponents' buckets.
     """
     if solver.opponents is None:
         return None
@@ -30,5 +31,5 @@ def opponent_game(solver: SolverConfig, game: Game) -> Game | None:
 
 
 def seated_cards(game: Game, opponents: Game) -> tuple[Cards, Cards]:
-    """By learner, the cards as he and his opponent remember them."""
+    """Return the cards for each learner: its own buckets in its seat, the opponent's in the other."""
     return game.cards.seated(opponents.cards), opponents.cards.seated(game.cards)

@@ -1,7 +1,7 @@
-"""The only list of algorithms: from the name in `[solver]` to what answers for it.
+"""Maps algorithm names in `[solver]` to their classes; this is the only list of algorithms.
 
-A class is named as `module:Class` and imported when a run is of it.  Algorithms of users are named so in the
-configuration itself, or by an entry point (`mccfr.config.outside`).
+A class is named as `module:Class` and imported when a run needs it.  Users name their own algorithms in the
+configuration in the same form, or by an entry point (`mccfr.config.outside`).
 """
 
 from importlib import import_module
@@ -25,7 +25,7 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 
 
 def algorithm_named(name: str) -> type[Algorithm]:
-    """The class behind a name; `ValueError` for an unknown one."""
+    """Return the class of an algorithm; raise `ValueError` for an unknown name."""
     if name in FORMER:
         return FormerSampling
     found = _ALGORITHMS.get(name) or _from_outside(name)
@@ -38,7 +38,7 @@ def algorithm_named(name: str) -> type[Algorithm]:
 
 
 def _from_outside(name: str) -> type[Algorithm] | None:
-    """A user's class, its options those that go by this name; None where there is none of it."""
+    """Return a user's algorithm class with the options registered for its name, or None if there is none."""
     options, found = options_named("solver", name), outside.find(outside.ALGORITHMS, name)
     if options is None:
         return None
@@ -48,18 +48,24 @@ def _from_outside(name: str) -> type[Algorithm] | None:
 
 
 def algorithm_name(solver: SolverConfig) -> str:
-    """What `solver.algorithm` is for a `[solver]` table."""
+    """Return the name in `solver.algorithm` for a `[solver]` table."""
     return str(solver.__struct_config__.tag)
 
 
 def algorithm_of(config: Config) -> Algorithm:
-    """The algorithm of a configuration; of former runs of CFR-BR at full width, that whose tables they have."""
+    """Return the algorithm of a configuration.
+
+    A former run of CFR-BR at full width gets the class of `cfr`, which has the same tables.
+    """
     whole = isinstance(config.solver, FullWidthConfig)
     return algorithm_named("cfr" if whole else algorithm_name(config.solver))(config)
 
 
 def user_code(config: Config) -> str | None:
-    """What a user has written of a configuration's solver: its algorithm, regret rule or schedule; None for nothing."""
+    """Describe the user's code in a configuration's solver, or return None if there is none.
+
+    This may be an algorithm, a regret rule or a schedule.
+    """
     if isinstance(config.solver, FullWidthConfig):
         from mccfr.solvers.full_width import variant_of
 

@@ -1,8 +1,8 @@
-"""Regret matching and updates of table rows, action by action: the arithmetic that every sampled kernel shares.
+"""Regret matching and updates of table rows, action by action, for all sampled kernels.
 
-The packed kernels do the same to a whole row at once (`mccfr.solvers.sampling.rows`), bit for bit: both add in the
-order that suits eight lanes, so sums here look more roundabout than they need to.  Rows may have any number of actions;
-tables, strategies and values may be float32 or float64.
+`mccfr.solvers.sampling.rows` does the same to a row of up to eight actions at once, with the same bits.  So sums here
+are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values may be
+float32 or float64.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ _LANES = 8
 
 @intrinsic
 def as_element(typing_context, array, number):
-    """`number` converted to the dtype of `array`: keeps float32 arithmetic in float32."""
+    """Return `number` converted to the dtype of `array`, which keeps float32 arithmetic in float32."""
 
     def codegen(context, builder, signature, arguments):
         return context.cast(builder, arguments[1], number, array.dtype)
@@ -23,13 +23,12 @@ def as_element(typing_context, array, number):
     return array.dtype(array, number), codegen
 
 
-# Places and counts come as integers of several widths and as literals, and numba compiles a part for each of them: they
-# are handed on as int64.
+# numba compiles a function for each integer type of its arguments, literals included: places and counts become int64.
 
 
 @part_njit
 def _lane(values, first, end):
-    """Sum of every eighth value from `first` on."""
+    """Return the sum of values[first], values[first+8], ... before `end`."""
     total = as_element(values, 0.0)
     for i in range(first, end, _LANES):
         total += values[i]
@@ -38,7 +37,10 @@ def _lane(values, first, end):
 
 @njit
 def total_of(values, place, count):
-    """Sum of values[place : place+count] in the order of eight lanes folded in half three times."""
+    """Return the sum of values[place : place+count], in the order of eight vector lanes.
+
+    The eight lane sums are folded in half three times.
+    """
     first, end = np.int64(place), np.int64(place) + np.int64(count)
     return (
         (_lane(values, first, end) + _lane(values, first + 4, end))
@@ -51,10 +53,15 @@ def total_of(values, place, count):
 
 @njit
 def regret_matching(regret, start, actions, sigma, place):
-    """Current strategy of a row: sigma[place:place+actions] in proportion to positive regrets, else uniform.
+    """Write the current strategy of a row into `sigma`, in place.
 
-    Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation 8.  `regret` is the flat table, `start` the row's first
-    cell; `sigma`, of the same dtype, is changed in place.
+    regret   flat table of regrets
+    start    index of the row's first cell in it
+    actions  number of actions A
+    sigma    array of the same dtype; receives the strategy in sigma[place : place+A]
+
+    The strategy is in proportion to positive regrets, or uniform if none is positive.  Source: Hart & Mas-Colell 2000;
+    Zinkevich et al. 2007, equation 8.
     """
     one = as_element(sigma, 1.0)
     for a in range(actions):
@@ -87,14 +94,17 @@ def _four(weights, place, actions, a):
 
 @part_njit
 def _prefix(weights, place, actions, a):
-    """Sum of the positive weights up to action a < 8, added within each half of eight lanes first."""
+    """Return the sum of the positive weights up to action a < 8.
+
+    The sums of each half of eight lanes are added first.
+    """
     here = _four(weights, place, actions, a)
     return here + _four(weights, place, actions, np.int64(3)) if a >= 4 else here
 
 
 @part_njit
 def last_positive(weights, place, actions):
-    """The last action of positive weight, -1 if there is none."""
+    """Return the last action of positive weight, or -1 if there is none."""
     for a in range(actions - 1, -1, -1):
         if weights[place + a] > 0:
             return a
@@ -127,11 +137,14 @@ def _choose_of_many(weights, place, actions, u):
 
 @njit
 def choose(weights, place, actions, u, even=False):
-    """Action drawn by u in [0, 1) in proportion to the positive parts of weights[place:place+actions].
+    """Return an action drawn in proportion to the positive parts of weights[place : place+actions].
 
-    Weights are regrets, or probabilities of any sum.  Where none is positive, and with `even`, every action is equally
-    likely.  The first positive weight whose prefix sum exceeds u·sum, or else (by rounding) the last positive one: what
-    has no probability is never drawn.
+    u     random number in [0, 1)
+    even  whether to draw every action with the same probability
+
+    Weights are regrets, or probabilities of any sum.  If none is positive, all actions are equally likely.  The result
+    is the first positive weight whose prefix sum exceeds u·sum.  If rounding leaves none, it is the last positive
+    weight, so an action of probability 0 is never drawn.
     """
     place, actions, u = np.int64(place), np.int64(actions), np.float64(u)
     if even or last_positive(weights, place, actions) < 0:
@@ -147,9 +160,9 @@ def choose(weights, place, actions, u, even=False):
 
 @njit
 def add(sums, start, actions, sigma, place, weight, word):
-    """sums[start:start+actions] += weight · sigma[place:...], in place.
+    """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
 
-    word  uint64  random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
+    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.rounding`); unused for float64
     """
     factor = as_element(sums, weight)
     for a in range(actions):
@@ -159,7 +172,7 @@ def add(sums, start, actions, sigma, place, weight, word):
 
 @njit
 def update(regret, start, actions, value, first, total, weight):
-    """regret[start:start+actions] += weight · (value[first:...] - total), in place."""
+    """Add weight · (value[first : first+actions] - total) to regret[start : start+actions], in place."""
     factor = as_element(regret, weight)
     for a in range(actions):
         regret[start + a] += (value[first + a] - total) * factor
@@ -167,7 +180,11 @@ def update(regret, start, actions, value, first, total, weight):
 
 @njit
 def update_explored(regret, start, actions, value, first, total, weight, floor):
-    """As `update` for the actions whose value is not nan (the others were pruned); no regret is left below `floor`."""
+    """Update the regrets of the actions that were not pruned, in place.
+
+    The value of a pruned action is nan, and its regret stays.  Updated regrets are kept at `floor` or above.  The other
+    arguments are those of `update`.
+    """
     factor, least = as_element(regret, weight), as_element(regret, floor)
     for a in range(actions):
         if value[first + a] == value[first + a]:
@@ -176,7 +193,10 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 
 @njit
 def update_sampled(regret, start, actions, action, value, here, weight):
-    """regret[start:start+actions] += weight · ((value at the sampled action, else 0) - here), in place."""
+    """Update the regrets of a row after outcome sampling, in place.
+
+    Adds weight · (v - here) to the regret of each action, where v is `value` at the sampled `action` and 0 elsewhere.
+    """
     factor = as_element(regret, weight)
     for a in range(actions):
         gain = as_element(regret, value if a == action else 0.0) - as_element(regret, here)

@@ -1,13 +1,13 @@
-"""One player alone, trained against an opponent whose strategy stands still.
+"""Trains a best response of one player against a fixed strategy of the opponent.
 
-The kernels are those that train strategies, on the same kind of tables.  The opponent's rows stand among the regrets as
-probabilities, and regret matching gives back just these, since they are not negative; he never traverses, so that they
-stay as they are.  What the other player's regrets grow into is a best response within his own buckets.  New updates
-weigh more by and by, as with linear discounting: what was learnt of a row while play below it was still poor fades.
+The kernels and the kind of tables are those of training.  The opponent's probabilities stand in the regret tables;
+regret matching gives them back, since they are not negative.  The opponent never traverses, so they do not change.  The
+responder's regrets approach a best response within its own buckets.  Linear discounting gives later updates more
+weight: values learnt early, while play below was still poor, fade.
 
-Either sampler does: public chance sampling, which weighs all hands of both on a board and follows all that the opponent
-may do, or external sampling, which draws hands and his actions.  A responder's values differ by whole stacks from hand
-to hand, and where nothing else moves, that noise is all there is to overcome.
+Two samplers are available.  Public chance sampling weighs all hands of both players on a board and walks all the
+opponent's actions.  External sampling draws hands and the opponent's actions.  A responder's values differ by whole
+stacks from hand to hand; this variance is the only obstacle, since nothing else changes.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,17 +30,20 @@ from mccfr.tables.strategy import BlockRows, Strategy
 
 PUBLIC, EXTERNAL = "public-chance-sampling", "external-sampling"
 SAMPLERS = (PUBLIC, EXTERNAL)
-"""What a responder may be trained by, as `[solver]` names it."""
+"""Samplers that can train a responder, by their names in `[solver]`."""
 STREAMS = 1 << 32
-"""Added to a responder's seat: the worker, so to say, whose deals and actions he has; no run has so many."""
+"""Added to a responder's seat to give the worker number that seeds its random streams.
+
+No run has so many workers.
+"""
 _LEAST_PERIOD_NODES = 10_000  # of external sampling
 _PERIOD_BOARDS = 8  # of public chance sampling
-_BLOCKS = 8  # kernels are compiled anew for each number of tables
+_BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 _AT_A_TIME = 1 << 16  # buckets
 
 
 class _ExternalResponder(ExternalSolver):
-    """Iterations of one player by external sampling."""
+    """External sampling in which one player traverses."""
 
     def __init__(self, game: Game, seat: int, tables: TableSet, config: ExternalSamplingConfig, share: Share) -> None:
         self._seat = seat
@@ -54,13 +57,14 @@ class _ExternalResponder(ExternalSolver):
 def responder(
     sampler: str, game: Game, seat: int, tables: TableSet, seed: int, state: WorkerState | None = None
 ) -> Solver:
-    """What trains the player in a seat on `responder_tables`, which are changed in place.
+    """Return the solver that trains the player in a seat on `responder_tables`, which it changes in place.
 
-    game   with the cards of both players as each remembers them (`Cards.seated`); he is free where its rows are locked
-    state  to go on from; changed as it goes
+    game   the game with the cards of both players, each in its own buckets (`Cards.seated`); its locks are ignored
+    seed   seed of the random streams
+    state  state to continue from; the solver changes it in place
     """
     share = Share(STREAMS + seat, 1, state or WorkerState())
-    game = replace(game, tree=replace(game.tree, locks=None))  # of buckets that are not his
+    game = replace(game, tree=replace(game.tree, locks=None))  # locks of other buckets than the responder's
     if sampler == PUBLIC:
         public = PublicChanceConfig(seed=seed, discount="linear", period_nodes=_PERIOD_BOARDS * game.tree.nodes)
         return public_chance_solver(game, public, tables, share, (seat,))
@@ -70,7 +74,10 @@ def responder(
 
 
 def responder_layout(sampler: str, game: Game) -> TableLayout:
-    """Tables of a responder and his opponent; nobody needs the average of either, and one sampler keeps no sums."""
+    """Return the layout of a responder's tables and the opponent's.
+
+    Averages are not needed; external sampling keeps no strategy sums.
+    """
     if sampler == PUBLIC:
         return PublicChance(Config(game=GameConfig(), solver=PublicChanceConfig())).layout(game)
     return make_layout(game, summed_streets=0)
@@ -84,12 +91,13 @@ def responder_tables(
     starts: Sequence[npt.NDArray[np.int64]],
     allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros,
 ) -> TableSet:
-    """The tables of `responder_layout`, with the rows of the opponent of `seat` in their places.
+    """Return tables of `responder_layout` with the opponent's probabilities as its regrets.
 
-    strategy  the opponent's, on the buckets that `game` has for him
-    starts    of each block of the strategy, the first slot of its rows, and the end of the last; what the game has
-              behind them is left to the caller
-    allocate  as of `private_tables`
+    seat      the responder's; the opponent has the other
+    strategy  the opponent's, on the buckets that `game` has for the opponent
+    starts    for each block of the strategy, [rows+1] first slot of each row and the end of the last; the caller fills
+              the slots behind them
+    allocate  creates the cells; see `private_tables`
     """
     tables = private_tables(responder_layout(sampler, game), allocate)
     for block in range(1 - seat, 2 * game.tree.streets, 2):
@@ -103,19 +111,24 @@ def responder_tables(
 
 
 def learnt_strategy(game: Game, cells: Sequence[npt.NDArray[np.float32]]) -> Strategy:
-    """What responders do, by cells [buckets, slots] of each block: normalised, and a row of zeros uniform."""
+    """Return the strategy given by `cells` [buckets, slots] of each block.
+
+    Each row is normalised; a row of zeros becomes uniform.
+    """
     return Strategy.stored(game, [BlockRows(table, sums=True) for table in cells])
 
 
 def matched(regrets: npt.NDArray[np.float32], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """[buckets, slots] what regret matching plays by the regrets of a block [buckets, slots or more]."""
+    """Return [buckets, slots] positive parts of a block's regrets: regret matching before normalisation."""
     return np.maximum(np.ascontiguousarray(regrets[:, : starts[-1]]), 0)
 
 
 def best(regrets: npt.NDArray[np.float32], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """[buckets, slots] 1 for the action of the largest regret in each row, 0 for others; a row of zeros stays one.
+    """Return [buckets, slots] 1 for the action of the largest regret in each row, 0 for the others.
 
     starts  [rows+1] first slot of each row of the block, and the end of the last
+
+    A row of zeros stays zero.
     """
     if len(starts) < 2:
         return np.zeros((len(regrets), 0), np.float32)

@@ -1,7 +1,7 @@
-"""Regret rules of users: one compiled function from the regrets of an infoset to its next strategy.
+"""Compiles users' regret rules: functions from the regrets of an infoset to its next strategy.
 
-Kernels are compiled without knowing it, and stay in the cache: they call it by its address, which `Step.rule` holds in
-the place of a code.  (An address has 47 bits, so that it stays what it is in float64 too.)
+Kernels call a rule by its address, which `Step.rule` holds in place of a code.  So kernels stay in the cache and are
+not compiled anew for each rule.  An address has 47 bits, so float64 holds it exactly.
 """
 
 from collections.abc import Callable
@@ -27,15 +27,16 @@ Function = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], None]
 
 
 def _cells() -> Any:
-    """The type of a pointer to cells."""
+    """Return the numba type of a pointer to float64 cells."""
     return types.CPointer(types.float64)
 
 
 class RegretRule:
-    """A rule by which regrets become a strategy, in place of regret matching; made by `regret_rule`.
+    """A rule that turns regrets into a strategy in place of regret matching; `regret_rule` creates it.
 
     name      module and name of the function
-    function  of (regrets [A] float64, strategy [A] float64); fills `strategy` and leaves `regrets` alone
+    function  function of (regrets [A] float64, strategy [A] float64) that fills `strategy` and does not change
+              `regrets`
     """
 
     def __init__(self, function: Function) -> None:
@@ -49,7 +50,7 @@ class RegretRule:
 
     @property
     def address(self) -> int:
-        """Of the compiled function, for kernels; `ValueError` where it does not compile."""
+        """Return the address of the compiled function; raise `UserCodeError` if it does not compile."""
         if self._compiled is None:
             self._compiled = self._compile()
         return int(self._compiled.address)
@@ -68,7 +69,10 @@ class RegretRule:
             raise UserCodeError(f"the regret rule {self.name} does not compile: {why}") from error
 
     def _check(self) -> None:
-        """Try the function, uncompiled, on a few infosets; `UserCodeError` where it breaks what every solver needs."""
+        """Run the uncompiled function on a few infosets.
+
+        Raises `UserCodeError` if it breaks a condition of `regret_rule`.
+        """
         for sample in _SAMPLES:
             once, scaled = self._strategy(sample), self._strategy(tuple(_SCALE * regret for regret in sample))
             where = f"the regret rule {self.name} makes {once} of the regrets {list(sample)}"
@@ -81,7 +85,10 @@ class RegretRule:
                 self._strategy(tuple(2.0**exponent * regret for regret in sample))
 
     def _strategy(self, regrets: tuple[float, ...]) -> list[float]:
-        """What the function makes of the regrets of an infoset: probabilities, or `UserCodeError`."""
+        """Return the probabilities that the function computes from the regrets of an infoset.
+
+        Raises `UserCodeError` if it fails, changes the regrets, or returns numbers that are not probabilities.
+        """
         given, strategy = np.array(regrets), np.full(len(regrets), np.nan)
         try:
             with np.errstate(all="ignore"):
@@ -98,21 +105,21 @@ class RegretRule:
 
 
 def regret_rule(function: Function) -> RegretRule:
-    """Make a regret rule of a function; to be written above it, as `@mccfr.regret_rule`.
+    """Return a regret rule made from a function; use it as the decorator `@mccfr.regret_rule`.
 
-    The function takes the regrets of one infoset and the array that it fills with its next strategy, both [A] float64,
-    A the number of actions.  What it does must not depend on the scale of the regrets.  It is compiled by numba when a
-    solver first needs it, and so must keep to what numba knows.
+    The function takes the regrets of one infoset and the array to fill with its next strategy, both [A] float64 for A
+    actions.  The strategy must not depend on the scale of the regrets.  numba compiles the function when a solver first
+    needs it, so it must use only what numba supports.
 
-    Raises `UserCodeError` where it raises, changes the regrets, or fills in what are no probabilities or changes with
-    the scale.
+    Raises `UserCodeError` if the function raises, changes the regrets, fills in numbers that are not probabilities, or
+    depends on the scale.
     """
     return RegretRule(function)
 
 
 @intrinsic
 def _cells_on_stack(typing_context, count):
-    """Room for `count` cells of float64, until the calling function returns."""
+    """Allocate `count` float64 cells on the stack of the calling function."""
 
     def codegen(context, builder, signature, args):
         return builder.alloca(ir.DoubleType(), args[0])
@@ -135,7 +142,10 @@ def _call(typing_context, address, regrets, strategy, actions):
 
 @part_njit
 def own_rule(address, basis, rows, sigma, place):
-    """As `minimisers.regret_matching`, by the rule at an address, which sees one column at a time in float64."""
+    """Write the strategy of a row block into `sigma` by the user's rule at `address`.
+
+    The rule receives one column at a time, in float64.  The arguments are those of `minimisers.regret_matching`.
+    """
     regrets, strategy = _cells_on_stack(rows.actions), _cells_on_stack(rows.actions)
     for k in range(rows.count):
         for a in range(rows.actions):

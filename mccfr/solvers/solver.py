@@ -1,4 +1,4 @@
-"""What an algorithm must answer, and what a worker runs: an `Algorithm` is made from a config, a `Solver` by it."""
+"""Interfaces of training: the `Algorithm` of a configuration creates the `Solver` that a worker runs."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -19,10 +19,13 @@ from mccfr.tables.layout import TableLayout, TableSet
 
 @dataclass
 class WorkerState:
-    """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
+    """Counters and random state that a worker needs to continue bit for bit.
 
-    Of a stratum also what rounding has left it of its share of the iterations so far; of the worker that sweeps tables
-    the period ends for which it has.
+    iterations  iterations run by this worker or stratum
+    nodes       nodes touched in them
+    rng         four words of the generator that samples actions; none, or all 0, before the first iteration
+    due         a stratum's share of the iterations that rounding has left over, in parts of the sum of all shares
+    ends        period ends at which this worker has discounted the tables (`mccfr.solvers.sweep`)
     """
 
     iterations: int = 0
@@ -34,11 +37,11 @@ class WorkerState:
 
 @dataclass
 class Share:
-    """Which part of a run a solver does.
+    """The part of a run that one solver does.
 
-    worker   number of the worker: it names its streams of random numbers
-    workers  that share the run; threads of each iteration where one process does all
-    state    to go on from; changed as the solver goes
+    worker   number of the worker, which seeds its random streams
+    workers  number of workers of the run; for an algorithm of one process, the number of its threads
+    state    state to continue from; the solver changes it in place
     """
 
     worker: int = 0
@@ -47,47 +50,50 @@ class Share:
 
 
 class Solver(Protocol):
-    """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+    """Runs iterations in batches and changes the tables in place.
+
+    Other workers may change the same tables at the same time.
+    """
 
     state: WorkerState
     busy_seconds: float  # spent in `run` by this object
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
+        """Compile the kernels, or load them from the cache, without changing anything."""
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes).
 
-        At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
-        counted from here).  `total_nodes` is the run's count so far.
+        A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
+        brings it to `node_limit` nodes.  `total_nodes` is the number of nodes that the whole run has touched before.
         """
 
 
 def former_problem(config: Config) -> str | None:
-    """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
+    """Return the sentence that says why runs of a configuration are no longer trained, or None."""
     former = config.game.former or config.solver.former or config.tables.former
     return None if former is None else last_trained(former)
 
 
 def last_trained(what: str) -> str:
-    """The sentence that refuses to go on with something."""
+    """Return the sentence that refuses to continue a run with `what`, which this version does not train."""
     trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
     return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the rest of the program must know of an algorithm beforehand.
+    """Properties of an algorithm that the rest of the program must know before it runs.
 
-    seeded               False: every seed gives the same result
-    axis                 what curves run over: "nodes_touched" or "iterations"
-    over_histories       cards must be in the tree, as chance nodes and hidden moves
-    one_process          workers are threads of one process; False: processes that change the same tables
-    sweeps               worker 0 changes whole tables at the end of a period
-    looks_hands_up       traversals need the bucket tables of whole hold'em
-    counts_lost_updates  strategy sums of games with cards say how many updates workers have lost of each other's
-    takes_rake           it pays each player apart, so that the two need not sum to nothing
-    takes_locks          rows that are locked do not learn
+    seeded               whether the result depends on the seed
+    axis                 x axis of convergence curves: "nodes_touched" or "iterations"
+    over_histories       whether cards must be in the tree, as chance nodes and hidden moves
+    one_process          whether workers are threads of one process; else they are processes that share the tables
+    sweeps               whether worker 0 discounts whole tables at the end of a period
+    looks_hands_up       whether traversals need the bucket tables of whole hold'em
+    counts_lost_updates  whether strategy sums reveal how many updates were lost between workers without locks
+    takes_rake           whether it supports rake, with which the players' payoffs do not add up to zero
+    takes_locks          whether it supports locked rows, which keep a fixed strategy
     """
 
     seeded: bool = True
@@ -101,78 +107,85 @@ class Traits:
     takes_locks: bool = False
 
     def processes(self, workers: int) -> int:
-        """Processes that share a run's work; 0: this one."""
+        """Return the number of worker processes; 0: this process trains."""
         return min(workers, 1) if self.one_process else workers
 
 
 class Algorithm(ABC):
-    """The algorithm of one configuration: everything that the rest of the program asks about it.
+    """The algorithm of one configuration, with everything that the rest of the program asks about it.
 
-    `layout` and `solver` make one; what most algorithms answer alike has an answer here.
+    A subclass implements `layout` and `solver` and overrides the defaults where it differs.
     """
 
     options: ClassVar[type[SolverConfig]]
-    """The `[solver]` table it takes; the struct's tag is the algorithm's name."""
+    """Struct of its `[solver]` table; the struct's tag is the algorithm's name."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
 
     @property
     def name(self) -> str:
-        """As `solver.algorithm` has it."""
+        """Return the name in `solver.algorithm`."""
         return str(self.options.__struct_config__.tag)
 
     @property
     def traits(self) -> Traits:
-        """What must be known of it beforehand."""
+        """Return the properties that the rest of the program must know."""
         return Traits()
 
     @property
     def schedule(self) -> Schedule:
-        """Periods and weights by nodes touched: none where the algorithm weighs iterations itself."""
+        """Return the discount schedule by nodes touched; an algorithm that weights by iteration has none."""
         return Schedule()
 
     @property
     def averages(self) -> Averages:
-        """What average strategies a run has, and how they are made of its tables."""
+        """Return the object that computes the run's average strategies from its tables."""
         return Averages(self.schedule)
 
     def completed(self, game: Game) -> Config:
-        """The configuration with what was left to the algorithm written out, for this game."""
+        """Return the configuration with all values filled in that the algorithm chooses for this game."""
         del game
         return self.config
 
     def problem(self) -> str | None:
-        """Why runs of the configuration are not trained, in a sentence; None: they are.
+        """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        `run.strata` is refused here, which is for algorithms that sample actions.
+        The default refuses `run.strata`, which only algorithms that sample actions support.
         """
         allowed = f"left out with solver.algorithm = {self.name!r}, which draws no deals of one stratum"
         checks = [("run.strata", self.config.run.strata is None, allowed)]
         return former_problem(self.config) or first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
-        """Sentences about settings that are allowed but rarely meant."""
+        """Return sentences about settings that are allowed but rarely intended."""
         return []
 
     @abstractmethod
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """The tables of a run.
+        """Return the layout of the run's tables.
 
-        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
-        Raises `ValueError` where the algorithm does not suit the game.
+        wide  [B] 1 for each block with strategy sums in float64, from the manifest of a run of format version 1 or 2
+
+        Raises `ValueError` if the algorithm does not suit the game.
         """
 
     @abstractmethod
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
-        """What iterates on the tables of `layout`, changed in place; `share` None: a whole run from its start."""
+        """Return the solver that iterates on tables of `layout`, which it changes in place.
+
+        share  part of the run that it does; None: a whole run from the start
+        """
 
     def forecast(self, game: Game) -> Forecast | None:
-        """What one iteration visits, as far as that can be said beforehand."""
+        """Return the expected nodes and visits of one iteration, or None if they cannot be predicted."""
         del game
         return None
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """What `plan` says besides: numbers by name, `seconds_per_iteration` among them where nodes do not tell it."""
+        """Return further figures for `plan`, by name.
+
+        An algorithm whose speed does not follow from the nodes touched includes "seconds_per_iteration".
+        """
         del game, layout
         return {}

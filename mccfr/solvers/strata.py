@@ -1,18 +1,17 @@
-"""Training by strata: intervals, quotas, and the addition of what each stratum has changed on the first street.
+"""Training by strata: intervals, quotas, and adding up the strata's changes of the first street.
 
-Rows after the first street belong to one stratum (`mccfr.cards.strata`).  The first street is everybody's: within an
-*interval* a stratum works on a copy of it as it was at the last *barrier*, and at the next one the changes of all
-copies are added up.  They are added as whole numbers of 64 bits, so that their order cannot matter: what is done in an
-interval follows from the tables at the barrier and each stratum's quota, whoever does it, and where.
+Rows after the first street belong to one stratum each (`mccfr.cards.strata`); all strata share the first street. Within
+an *interval* each stratum changes its own copy of the first street, taken at the last *barrier*.  At the next barrier
+the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result follows
+from the tables at the barrier and the quotas alone, whichever worker or machine trains a stratum.
 
-Quotas are in proportion to the deals that a stratum's boards take; what rounding leaves is carried over, so that no
-stratum gets more than its share for good, however fast it is.  An addition weighs what the schedule says where the
-interval begins.  Floors and discounts, which depend on signs, are applied to the sum and never to a copy.
+Quotas are in proportion to the chance that a deal belongs to a stratum; remainders are carried over.  The discount
+weight of an interval is that of its beginning.  Floors and discounts depend on signs, so they are applied to the totals
+and never to a copy.
 
-Intervals are short at first and longer later: one update moves a row's strategy by about its own size over the row's
-regrets, which grow as the square root of its visits, so that later copies drift apart more slowly.  Lengths that grow
-as fast as that cost something in the end, when most of the average is made; as the cube root they were measured to
-cost nothing (docs/server.md).
+Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, and regrets grow
+with the square root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was
+measured to cost none (docs/server.md).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,20 +30,22 @@ from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, table_name
 
 FIRST_STREET = "/street0/"
-"""In the names of tables that all strata share."""
+"""Part of the names of tables that all strata share."""
 LEAST_VISITS = 2.0
-"""Visits of the most visited first-street row in an interval: so many, or `run.interval` times the cube root of those
-before it if that is more."""
+"""Visits of the most visited first-street row in an interval, at least.
+
+The interval has `run.interval` times the cube root of the row's earlier visits, if that is more.
+"""
 _BITS = 36
-"""Of a whole number: what a cell of external sampling can change by in an interval is at most 2^_BITS."""
+"""A cell of external sampling changes by at most 2^_BITS integer units in an interval."""
 _MOST = 2.0**62
 
 
 class Interval(NamedTuple):
-    """What every stratum is told at a barrier.
+    """Data that every stratum receives at a barrier.
 
-    nodes    touched by all strata so far: what the interval weighs follows from it
-    scale    whole numbers are changes times this, a power of two
+    nodes  nodes touched by all strata so far, which determine the discount weight of the interval
+    scale  power of two; changes are multiplied by it before they are rounded to integers
     """
 
     nodes: int
@@ -52,13 +53,16 @@ class Interval(NamedTuple):
 
 
 def first_street_names(game: Game) -> list[str]:
-    """The tables that all strata share."""
+    """Return the names of the tables that all strata share."""
     blocks = [block for block in (0, 1) if game.tree.row_count[block]]
     return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
 
 
 def with_copies(layout: TableLayout) -> TableLayout:
-    """What a stratum is trained on: the first street, ahead of all others, as a copy in the dtypes of the others."""
+    """Return the layout that a stratum trains on: copies of the first street, then the later streets.
+
+    The copies have the dtypes of the later streets' tables.
+    """
     later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
     dtypes = {spec.name.partition("/")[0]: spec.dtype for spec in later}
     copies = []
@@ -68,9 +72,9 @@ def with_copies(layout: TableLayout) -> TableLayout:
 
 
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
-    """[N+1] where each stratum's buckets begin in a table of that name, those of stratum N where it ends.
+    """Return [N+1] bounds: the first bucket of each stratum in a table, and the end of the last stratum.
 
-    All are 0 in a table of the first street, which belongs to nobody.
+    All are 0 for a table of the first street, which all strata share.
     """
     assert game.strata is not None
     _, street, player = name.split("/")
@@ -78,31 +82,37 @@ def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
 
 
 def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
-    """States of strata that have not begun."""
+    """Return the states of `strata` strata before their first iteration."""
     return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
 
 
 def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
-    """Iterations of the interval that follows so many.
+    """Return the number of iterations of the interval after `iterations` iterations.
 
-    hottest  how often one visits the most visited row;  rate  `run.interval`
+    hottest  visits of the most visited row in one iteration
+    rate     `run.interval`
     """
     visits = max(LEAST_VISITS, rate * cbrt(iterations * hottest))
     return ceil(visits / hottest)
 
 
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Each stratum's part of an interval's iterations, and what rounding has left it, in parts of the sum of shares."""
+    """Return each stratum's iterations in an interval, and the remainders in parts of the sum of shares.
+
+    iterations  of the whole interval
+    shares      [N] of the strata
+    due         [N] remainders of the intervals before
+    """
     whole = sum(shares)
     amounts = [left + iterations * share for left, share in zip(due, shares, strict=True)]
     return [amount // whole for amount in amounts], [amount % whole for amount in amounts]
 
 
 class Changes:
-    """Changes of the first street as whole numbers, in the order of its tables.
+    """Splits one array of integer changes into the first-street tables.
 
-    names  of the tables
-    cells  of all of them, padding included
+    names  of the tables, in order
+    cells  cells of all tables, padding included
     """
 
     def __init__(self, names: Sequence[str], tables: Mapping[str, npt.NDArray[np.generic]]) -> None:
@@ -112,16 +122,16 @@ class Changes:
         self.cells = ends[-1]
 
     def of(self, changes: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
-        """One table's part of `changes` [cells]: a view."""
+        """Return the part of `changes` [cells] for one table, as a view."""
         return changes[self._parts[name]]
 
 
 class StratumWorker:
-    """Trains strata one after the other on tables whose first street is a copy of its own.
+    """Trains strata one after the other, each on a fresh copy of the first street.
 
-    totals   first-street tables as they were at the barrier; never changed here
-    tables   with the kernels' form; its first street is filled anew for each stratum
-    changes  [cells] int64 to which each stratum's changes are added
+    totals   first-street tables as they were at the barrier; not changed
+    tables   tables in the kernels' form; their first street is overwritten for each stratum
+    changes  [cells] int64; the changes of each stratum are added to it
     """
 
     def __init__(
@@ -139,9 +149,9 @@ class StratumWorker:
         self._most = _MOST / game.strata.count
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
-        """Train a stratum for its quota of an interval; its state is changed in place.
+        """Train a stratum for its quota of an interval and change its state in place.
 
-        Returns False where a change does not fit into whole numbers of 64 bits: it is not added then.
+        Returns False if a change does not fit into 64-bit integers; that table's change is then not added.
         """
         begun = {}
         for name in self._parts.names:
@@ -159,9 +169,9 @@ class StratumWorker:
         return fits
 
     def _copy(self, name: str) -> None:
-        """Fill a copy of regrets with the numbers nearest to the totals; sums begin with 0.
+        """Overwrite a copy: regrets with the totals rounded to the copy's dtype, strategy sums with 0.
 
-        They need no more: what is rounded away stays in the totals, and what kernels change is right on average.
+        The totals keep what rounding drops.
         """
         copy: npt.NDArray[Any] = self.tables[name]
         if name.startswith("strategy_sum/"):
@@ -172,7 +182,7 @@ class StratumWorker:
 
 @dataclass
 class Barrier:
-    """The totals of the first street, and when intervals begin and end.
+    """Holds the totals of the first street and plans intervals.
 
     totals  first-street tables in float64, changed in place at each barrier
     """
@@ -190,7 +200,7 @@ class Barrier:
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """The next interval and the strata's quotas in it; `due` of the states is changed in place."""
+        """Return the next interval and the quotas of the strata; set `due` of the states to the remainders."""
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
         found, due = quotas(iterations, shares, [state.due for state in states])
@@ -199,17 +209,17 @@ class Barrier:
         return self.interval(sum(state.nodes for state in states), iterations), found
 
     def interval_iterations(self, iterations: int) -> int:
-        """Iterations of the interval that follows so many."""
+        """Return the number of iterations of the interval after `iterations` iterations."""
         return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
-        """An interval of so many iterations, which weigh what the schedule says at a count of nodes."""
+        """Return an interval of `iterations` iterations with the discount weight at `nodes` nodes."""
         schedule = self.algorithm.schedule
         _, exponent = frexp(schedule.weight(nodes) * max(self._span, 1.0) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Add changes [cells] of an interval to the totals, which keep above the floor of pruning."""
+        """Add the changes [cells] of an interval to the totals; keep regrets at the floor of pruning or above."""
         floor = self.algorithm.first_floor(interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]

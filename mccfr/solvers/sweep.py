@@ -1,7 +1,7 @@
-"""Discounts of `dcfr` as the paper has them: at the end of a period every table is multiplied (Brown & Sandholm 2019).
+"""Discounts whole tables at the end of a period, as `dcfr` requires (Brown & Sandholm 2019).
 
-One worker sweeps for all; the others train on meanwhile, which is what workers without locks do to each other anyway.
-What has been swept is counted, so that a run that was stopped goes on bit by bit.
+Worker 0 does this while the other workers train on; workers update shared tables without locks in any case.  The number
+of period ends that are done is saved, so a stopped run continues bit for bit.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from mccfr.tables.discount import Schedule
 
 @nogil_njit
 def discount_regret_table(table, positive, negative):
-    """Multiply cells above 0 by `positive` and the others by `negative`, in place."""
+    """Multiply cells above 0 by `positive` and all others by `negative`, in place."""
     up, down = as_element(table, positive), as_element(table, negative)
     for i in range(table.shape[0]):
         row = table[i]
@@ -29,7 +29,10 @@ def discount_regret_table(table, positive, negative):
 
 @nogil_njit
 def discount_sum_table(table, factor, word):
-    """Multiply strategy sums by `factor` (float64), in place; float32 ones are rounded by random bits (uint64)."""
+    """Multiply strategy sums by `factor` (float64), in place.
+
+    word  uint64 random bits for the stochastic rounding of float32 sums
+    """
     for i in range(table.shape[0]):
         row, row_word = table[i], random_at(word, np.uint64(i))
         for k in range(row.shape[0]):
@@ -37,11 +40,11 @@ def discount_sum_table(table, factor, word):
 
 
 class Sweep:
-    """The sweeps of a run.
+    """Discounts the tables of a run.
 
-    regrets, sums  its tables, of two axes, float32 or float64, changed in place
-    schedule       with `sweeps`
-    stream         (seed, worker): what names the random bits that float32 sums are rounded by
+    regrets, sums  tables of two axes, float32 or float64, changed in place
+    schedule       a schedule with `sweeps`
+    stream         (seed, worker), the seed of the random bits for rounding float32 sums
     """
 
     def __init__(
@@ -55,18 +58,21 @@ class Sweep:
         self._stream = np.uint64(stream[0]), np.uint64(stream[1])
 
     def also(self, regrets: Iterable[npt.NDArray[Any]], schedule: Schedule) -> None:
-        """Sweep other regrets too, by factors of a schedule of their own, whose periods are the run's."""
+        """Discount further regret tables by the factors of their own schedule, at the same period ends."""
         self._regrets.append((list(regrets), schedule))
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels."""
+        """Compile the kernels, or load them from the cache."""
         for table in self._regrets[0][0][:1]:
             discount_regret_table(np.zeros((1, 1), table.dtype), 1.0, 1.0)
         for table in self._sums[:1]:
             discount_sum_table(np.zeros((1, 1), table.dtype), 1.0, np.uint64(0))
 
     def run(self, seen: int, nodes: int) -> int:
-        """Discount the tables for the period ends between `seen` and a count of nodes; returns those seen then."""
+        """Discount the tables for the period ends after `seen` that `nodes` nodes have passed.
+
+        Returns the number of period ends done.
+        """
         ends = self._schedule.ends(nodes)
         if ends <= seen:
             return seen

@@ -1,13 +1,11 @@
-"""Strata in turn: blocks of strata trained one after the other, so that two of them in memory are enough.
+"""Out-of-core schedule of strata: trains one block of strata at a time, with two blocks in memory.
 
-In every *cycle* each block has one *turn*, in an order that is drawn anew from (seed, cycle).  A turn gives each of the
-block's strata its share of the cycle's iterations, rounded so that all cycles so far have exactly theirs, in intervals
-as strata have them otherwise (`mccfr.solvers.strata`): its changes of the first street are added to the totals before
-the next turn begins.
-What an update weighs is fixed over a whole cycle, and the first street is discounted where a cycle ends.
+Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
+the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata`).  The changes of the first
+street are added to the totals before the next turn begins.
 
-So what a run in turn trains follows from seed, strata, blocks and the length of a cycle; how many blocks are in memory,
-and who trains them, decides nothing.
+The discount weight is fixed during a cycle, and the first street is discounted at its end.  So the result depends on
+seed, strata, blocks and cycle length, and not on the number of blocks in memory or of workers.
 """
 
 from collections.abc import Sequence
@@ -23,33 +21,38 @@ from mccfr.solvers.strata import Barrier, Interval
 
 @dataclass(frozen=True)
 class Position:
-    """Between two turns: how many have ended, and nodes touched by all strata when the present cycle began."""
+    """A place in the schedule between two turns.
+
+    turns  turns that have ended
+    nodes  nodes touched by all strata before the current cycle
+    """
 
     turns: int = 0
     nodes: int = 0
 
 
 def turns_of(config: Config) -> tuple[int, int]:
-    """(blocks, iterations of a cycle) of a configuration with `tables.resident`."""
+    """Return (blocks, iterations of a cycle) of a configuration with `tables.resident`."""
     run = config.run
     assert run.strata is not None
     return run.blocks or run.strata, run.cycle_iterations or CYCLE_ITERATIONS
 
 
 def block_bounds(strata: int, blocks: int) -> list[int]:
-    """[blocks+1] block b is of strata bounds[b] .. bounds[b+1]-1: as many each as can be."""
+    """Return [blocks+1] bounds: block b has strata bounds[b] to bounds[b+1]-1, as equal as possible."""
     return [block * strata // blocks for block in range(blocks + 1)]
 
 
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
-    """The blocks in the order of a cycle: every order is as likely."""
+    """Return the order of the blocks in a cycle; all orders are equally likely."""
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
 
 
 def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
-    """Iterations of each stratum in a cycle of so many: cycles 0 .. cycle have exactly their number together.
+    """Return the iterations of each stratum in a cycle.
 
-    Running sums of shares are rounded, so that each stratum has its share of all iterations so far to less than one.
+    Running sums are rounded, so each stratum's total over all cycles differs from its exact share by less than one.
+    Each cycle has exactly `iterations`.
     """
     ends = list(accumulate(shares, initial=0))
 
@@ -61,14 +64,14 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
 
 
 def least_cycle_iterations(shares: Sequence[int]) -> int:
-    """Iterations with which each stratum is sure to have some in every cycle, and none less than none."""
+    """Return the cycle length that gives every stratum at least one iteration in each cycle."""
     return ceil(3 * sum(shares) / min(shares))
 
 
 class Turns:
-    """The schedule: which block is trained next, in which intervals, and when a cycle is over.
+    """The schedule: the block to train, its intervals, and the ends of turns and cycles.
 
-    position  the turns that have ended; set it to go on from elsewhere
+    position  turns that have ended; assign it to continue from another place
     """
 
     def __init__(self, barrier: Barrier, blocks: int, cycle_iterations: int) -> None:
@@ -76,31 +79,31 @@ class Turns:
         self._seed: int = barrier.algorithm.config.solver.seed
         self.bounds = block_bounds(barrier.strata.count, blocks)
         self.position = Position()
-        self._left: list[tuple[Interval, list[int]]] = []  # of the present turn, the next one last
+        self._left: list[tuple[Interval, list[int]]] = []  # intervals of the current turn, in reverse order
         self._under_way = False
 
     @property
     def blocks(self) -> int:
-        """Number of blocks."""
+        """Return the number of blocks."""
         return len(self.bounds) - 1
 
     def block(self, ahead: int = 0) -> int:
-        """The block of the turn that is under way, or comes next; or of one so many turns ahead."""
+        """Return the block of the current or next turn, or of the turn `ahead` turns later."""
         cycle, place = divmod(self.position.turns + ahead, self.blocks)
         return turn_order(self._seed, cycle, self.blocks)[place]
 
     @property
     def between(self) -> bool:
-        """Whether no turn is under way."""
+        """Return whether no turn is in progress."""
         return not self._under_way
 
     @property
     def between_cycles(self) -> bool:
-        """Whether no cycle is under way."""
+        """Return whether no cycle is in progress."""
         return self.between and self.position.turns % self.blocks == 0
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """The next interval and the strata's quotas in it."""
+        """Return the next interval and the quotas of all strata in it."""
         if self.between:
             self._begin_turn(states)
         return self._left.pop()
@@ -120,7 +123,7 @@ class Turns:
         self._under_way = True
 
     def end(self) -> bool:
-        """Note that an interval was trained and added; whether its turn is over."""
+        """Record that an interval was trained and added; return whether its turn has ended."""
         if self._left:
             return False
         began = self.position

@@ -1,23 +1,27 @@
-"""Variants of CFR by the papers' names, and the parts they are made of (Brown & Sandholm 2019, AAAI).
+"""Variants of CFR under their papers' names, and the parts that they combine.
 
-A variant is a regret minimiser, optimistic or not; a discount of regrets: after iteration t positive ones are
-multiplied by t^α/(t^α+1) and negative ones by t^β/(t^β+1); an averaging power γ: strategy sums are multiplied by
-((t-1)/t)^γ before iteration t's strategy is added to them; and whether players update in turn or at once.  ∞ is no
-discount and -∞ multiplies by 0, also after iteration 1.
+A variant combines four parts (Brown & Sandholm 2019, AAAI):
 
-With a constant γ iteration t enters the average with the weight t^γ.  On a schedule (`Ramp`) α, β and γ change from
-iteration to iteration; γ is then applied by the recurrence, so that the weight of iteration t in the end is the product
-of ((s-1)/s)^γ_s over the later iterations s, and not t^γ_t.
+* a regret minimiser, optimistic or not
+* a discount: after iteration t positive regrets are multiplied by t^α/(t^α+1), negative ones by t^β/(t^β+1)
+* an averaging power γ: strategy sums are multiplied by ((t-1)/t)^γ before iteration t's strategy is added
+* alternating or simultaneous updates of the players
+
+An exponent of ∞ means no discount; -∞ multiplies by 0, also after iteration 1.
+
+With a constant γ iteration t has the weight t^γ in the average.  A `Ramp` changes α, β or γ from iteration to
+iteration.  The weight of iteration t is then the product of ((s-1)/s)^γ_s over the later iterations s.
+
+Sources of later variants:
 
 * DCFR+ and PDCFR+: Xu, Li, Liu, Fu, Fu, Xing & Cheng, "Minimizing Weighted Counterfactual Regret with Optimistic Online
-  Mirror Descent" (IJCAI 2024, arXiv 2404.13891), section 4.  There R_t = [R_{t-1}·d_{t-1} + r_t]₊, d_t = t^α/(t^α+1),
-  and PDCFR+ plays [R_t·d_t + r_t]₊.  The tables here hold R_t·d_t, from which the same strategies follow.
+  Mirror Descent" (IJCAI 2024, arXiv 2404.13891), section 4.  There R_t = [R_{t-1}·d_{t-1} + r_t]₊ with d_t =
+  t^α/(t^α+1), and PDCFR+ plays [R_t·d_t + r_t]₊.  The tables here hold R_t·d_t, which gives the same strategies.
 * HS-DCFR and HS-PCFR+: Zhang, McAleer & Sandholm, "Faster Game Solving via Hyperparameter Schedules" (AAAI 2026, arXiv
-  2404.09097): equations 2 and 3 are the recurrences, 4 the schedules, section 3.2 those of PCFR+, of γ alone.
+  2404.09097).  Equations 2 and 3 are the recurrences, equation 4 the schedules, section 3.2 those of PCFR+ (γ only).
 
-A variant of a user's is a `Variant` that a configuration names (`mccfr.config.outside`); its minimiser may be a rule of
-his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedule is a class derived from `Variant`
-with a `step` of its own.
+Users may define variants of their own (`mccfr.config.outside`).  A user's `Variant` may have a regret rule
+(`mccfr.solvers.rules`) and `Ramp`s.  Any other schedule is a class derived from `Variant` that overrides `step`.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,18 +38,18 @@ from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
 _FLOORED = ("regret-matching-plus", "predictive")
-_LARGEST_EXPONENT = 700.0  # exp of more overflows
+_LARGEST_EXPONENT = 700.0  # above this exp overflows
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """A power on a schedule: in a straight line from `first` (at t = 0) to `last` at the horizon, where it stays."""
+    """A linear schedule of a power, from `first` at t = 0 to `last` at the horizon; constant afterwards."""
 
     first: float
     last: float
 
     def at(self, share: float) -> float:
-        """The power after a share of the planned iterations."""
+        """Return the power after a share of the planned iterations."""
         return self.first + (self.last - self.first) * min(share, 1.0)
 
 
@@ -54,12 +58,12 @@ Power = float | Ramp
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of CFR; `variant` finds one by its name and checks that its parts make sense together.
+    """A variant of CFR; `variant` finds one by name and checks that its parts fit together.
 
-    horizon  iterations that are planned: where schedules end; None where nothing follows one, or not yet known
+    horizon  planned iterations, at which schedules end; None if there is no schedule or the number is not yet known
     """
 
-    regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a rule of one's own
+    regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a user's rule
     optimistic: bool = False
     alpha: Power = inf
     beta: Power = inf
@@ -74,28 +78,31 @@ class Variant:
 
     @property
     def user_code(self) -> str | None:
-        """The regret rule or the schedule that a user has written; None where there is neither."""
+        """Describe the user's regret rule or schedule in the variant, or return None if there is neither."""
         if isinstance(self.regret_minimiser, RegretRule):
             return f"the regret rule {self.regret_minimiser.name}"
         return f"the schedule {function_name(type(self).step)}" if is_foreign(type(self).step) else None
 
     @property
     def alternating(self) -> bool:
-        """Whether player 1 answers the player 0 that has been updated in the same iteration."""
+        """Return whether player 1 responds to player 0's update of the same iteration."""
         return self.updates == "alternating"
 
     @property
     def scheduled(self) -> bool:
-        """Whether a power follows a schedule, which needs a horizon."""
+        """Return whether a power follows a schedule, which needs a horizon."""
         return any(isinstance(power, Ramp) for power in (self.alpha, self.beta, self.averaging_power))
 
     @property
     def table_kinds(self) -> tuple[str, ...]:
-        """Kinds of tables the variant keeps from one iteration to the next, `tables.table_name`'s first part."""
+        """Return the kinds of tables that the variant keeps between iterations; see `table_name`."""
         return ("regret", "strategy_sum", *(("predicted_regret",) if self.optimistic else ()))
 
     def powers(self, iteration: int) -> tuple[float, float, float]:
-        """α, β and γ of an iteration, counted from 1; `ValueError` for a schedule without a horizon."""
+        """Return α, β and γ of an iteration, counted from 1.
+
+        Raise `ValueError` for a schedule without a horizon.
+        """
         if self.scheduled and self.horizon is None:
             raise ValueError("horizon = None: powers on a schedule need the planned number of iterations")
         share = iteration / (self.horizon or 1)
@@ -107,13 +114,16 @@ class Variant:
 
     @property
     def rule(self) -> int:
-        """As `Step.rule`; `ValueError` for a rule that does not compile."""
+        """Return the code of the regret minimiser for `Step.rule`.
+
+        Raises `ValueError` if a user's rule does not compile.
+        """
         if isinstance(self.regret_minimiser, RegretRule):
             return self.regret_minimiser.address
         return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING
 
     def step(self, iteration: int) -> Step:
-        """What kernels need in an iteration, counted from 1; raises as `powers`."""
+        """Return the parameters of the kernels for an iteration, counted from 1; raise the errors of `powers`."""
         alpha, beta, gamma = self.powers(iteration)
         prediction = PREDICTIVE if self.regret_minimiser == "predictive" else OPTIMISTIC
         return Step(
@@ -127,7 +137,7 @@ class Variant:
 
 
 def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
-    """A derived class's `step` that raises `UserCodeError` where it fails, or returns what is no `Step` of numbers."""
+    """Wrap a derived class's `step` so that it raises `UserCodeError` for failures and invalid results."""
 
     @wraps(step)
     def checked(self: Variant, iteration: int) -> Step:
@@ -145,7 +155,7 @@ def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
 
 
 def _regret_factor(iteration: int, exponent: float) -> float:
-    """t^x/(t^x+1); 1 at x = ∞ and 0 at x = -∞ for every t."""
+    """Return t^x/(t^x+1); 1 for x = ∞ and 0 for x = -∞."""
     if not isfinite(exponent):
         return float(exponent > 0)
     power = -exponent * log(iteration)
@@ -171,14 +181,14 @@ PRESETS: Mapping[str, Variant] = {
     "hs-dcfr-30": Variant(alpha=Ramp(1.0, 4.0), beta=Ramp(-1.0, -3.0), averaging_power=Ramp(30.0, 25.0)),
     "hs-pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=Ramp(15.0, 10.0)),
 }
-"""Variants by the papers' names; `pcfr+` is that of Farina, Kroer & Sandholm 2021.
+"""Variants by their papers' names; `pcfr+` is from Farina, Kroer & Sandholm 2021.
 
-`lcfr+` weighs iterations by t in regrets and average alike, as the paper has it; `lcfr+quadratic`, of no paper, is the
-same with the average of CFR+, by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15),
-HS-DCFR(30) and HS-PCFR+(15).
+`lcfr+` weights iterations by t in regrets and average, as in the paper.  `lcfr+quadratic` comes from no paper: it has
+the average of CFR+, weighted by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are HS-DCFR(15), HS-DCFR(30) and
+HS-PCFR+(15).
 """
 FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
-"""Names of earlier versions, which are read for ever."""
+"""Names from earlier versions that stay valid."""
 
 
 def variant(
@@ -192,12 +202,12 @@ def variant(
     updates: str | None = None,
     horizon: int | None = None,
 ) -> Variant:
-    """The variant of a name, or a user's, with the parts that are not None put in place of its own.
+    """Return the variant of a name, or a user's variant, with the given parts replaced.
 
-    horizon  iterations that are planned, for the variants on a schedule; it may be put in place later
+    Parts that are None stay as they are.  `horizon` is the number of planned iterations, for variants on a schedule; it
+    may be set later.  A minimiser that floors regrets sets β = -∞, and `predictive` also sets `optimistic`.
 
-    A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
-    unknown name and for parts that make no sense, alone or together.
+    Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
     made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
     if made is None:
@@ -220,19 +230,19 @@ def variant(
 
 
 def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
-    """The variant with another minimiser, and with what the minimiser brings."""
+    """Return the variant with another minimiser and with the settings that this minimiser requires."""
     if regret_minimiser in _FLOORED:
         made = replace(made, beta=-inf, optimistic=made.optimistic or regret_minimiser == "predictive")
     return replace(made, regret_minimiser=regret_minimiser)
 
 
 def _ends(power: Power) -> tuple[float, float]:
-    """The first and the last value of a power."""
+    """Return the first and the last value of a power."""
     return (power.first, power.last) if isinstance(power, Ramp) else (power, power)
 
 
 def _check(made: Variant) -> None:
-    """`ValueError` for parts that make no sense."""
+    """Raise `ValueError` for parts that are invalid alone or together."""
     if made.regret_minimiser not in MINIMISERS and not isinstance(made.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {made.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if made.updates not in UPDATES:
@@ -264,7 +274,7 @@ def _check(made: Variant) -> None:
 
 
 def warnings(made: Variant) -> list[str]:
-    """Sentences about settings that are allowed but rarely meant; empty for every preset."""
+    """Return sentences about settings that are allowed but rarely intended; none for the presets."""
     found = []
     (first_alpha, last_alpha), (first_beta, last_beta) = _ends(made.alpha), _ends(made.beta)
     if first_beta > first_alpha or last_beta > last_alpha:

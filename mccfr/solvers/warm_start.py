@@ -1,24 +1,26 @@
-"""CFR-BR on sampled boards that begins with what external sampling has found, or a run on other buckets.
+"""Warm start of CFR-BR on sampled boards, from external sampling or from a run with other buckets.
 
-Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI), begin full-width CFR as
-if T iterations had led to a given strategy: the average weighs T, and regrets take the potential that T iterations may
-have left, spread by values that a traversal of the whole game computes.  No sampler can afford that traversal.  So
-regrets are spread here by the strategy itself, which regret matching then plays.  For H hands, all of which are updated
-on each of T boards, and n of them in a row:
+Source: Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI).  The paper starts
+full-width CFR as if T iterations had led to a given strategy.  The average weighs T.  Regrets take the potential that T
+iterations may have left, spread by values that a full traversal computes.  A sampled algorithm cannot afford this
+traversal.
+
+Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  There are H hands in all,
+updated on each of T boards, and n of them in a row:
 
     R(I, a) = σ(I, a) · stake(I) · reach(I) · T · n(I) · H          S(I, a) = H · (the strategy's sums there)
 
-* reach(I) is the share of the opponent's range that comes to I under the strategy, whatever he holds.
-* stake(I) is the chips that the hand is played for where the strategy goes on from I, on average over the ranges.
-* The strategy's sums count for T at a decision that is always reached, over all hands.
-* Opponents on other buckets begin with what the players' buckets play: of the hands in one of those a share lies in
-  each of the opponent's buckets, and takes that share of the sums along.
+* reach(I): share of the opponent's range that reaches I under the strategy, for any hand of the player.
+* stake(I): mean chips at stake over the terminals that the strategy reaches from I.
+* The strategy's sums at a decision that is always reached count for T, over all hands.
+* Opponents on other buckets start with the play of the players' buckets.  Each of their buckets takes from a player's
+  bucket the share of the hands that lie in both.
 
-Regret matching begins with σ at every row whose stake is not 0; rows that were never reached begin with zeros.  Since R
-is not negative, the regret that a row's updates add up to is at most that of Blackwell's potential begun at Σ R²
-instead of 0: so a bad strategy costs what is in R, once, and the limit is the same.
+Rows with stake 0, and rows that were never reached, start with zeros.  Since R is not negative, a row's later regret is
+bounded by Blackwell's potential started at Σ R² instead of 0.  So a bad strategy costs a constant, and the limit is the
+same.
 
-From a run on other buckets all tables are shared out as they are (`share_out`).
+From a run on other buckets all tables are shared out in the same proportions (`share_out`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,16 +45,18 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 _ROWS_AT_A_TIME = 1 << 12
 WARM_BOARDS = 100.0
-"""What is sampled counts for: soon outweighed where it is bad, for later boards weigh more."""
+"""Number of boards T that the sampled strategy counts for; later boards soon outweigh it."""
 
 
 class Shares(NamedTuple):
-    """How hands of one game's buckets lie in another's, on one street for one player.  n pairs of buckets that meet.
+    """Overlap of the buckets of two card abstractions on one street, for one player.
 
-    own    [n] int64    the other's bucket, ascending
-    other  [n] int64    the one's
-    share  [n] float64  of the hands in `other`, those in `own`
-    dealt  [buckets] float64  share of all hands that is in each of the other's buckets
+    N pairs of buckets that overlap.
+
+    own    [n] int64          bucket of the first abstraction, ascending
+    other  [n] int64          bucket of the second
+    share  [n] float64        share of the hands of `other` that lie in `own`
+    dealt  [buckets] float64  share of all hands in each bucket of the first
     """
 
     own: Integers
@@ -64,9 +68,11 @@ class Shares(NamedTuple):
 def begin_sampled(
     config: Config, game: Game, tables: TableSet, filled: Callable[[float], None] = lambda _: None
 ) -> None:
-    """Put what `solver.warm_start` nodes of external sampling find into fresh tables, in place; nothing without nodes.
+    """Train external sampling for `solver.warm_start` nodes and fill fresh tables from it, in place.
 
-    filled  told what share of the sampling is done; what it raises ends it
+    filled  called with the share of the sampling that is done; an exception from it ends the sampling
+
+    Does nothing if the configuration names no number of nodes.
     """
     solver = config.solver
     if isinstance(solver, CfrBrConfig) and isinstance(solver.warm_start, int):
@@ -75,7 +81,7 @@ def begin_sampled(
 
 
 def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None]) -> Strategy:
-    """The average strategy of external sampling for so many nodes, by one worker in this process."""
+    """Return the average strategy after `nodes` nodes of external sampling by one worker in this process."""
     config = Config(game=GameConfig(), solver=ExternalSamplingConfig(seed=seed))  # the game is made already
     algorithm = algorithm_of(algorithm_of(config).completed(game))
     tables, done = private_tables(algorithm.layout(game)), 0
@@ -87,11 +93,12 @@ def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None])
 
 
 def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strategy, boards: float) -> None:
-    """Fill fresh tables [bucket, slot] of float32 or float64, in place: of both players, and of their opponents.
+    """Fill fresh tables of both players and their opponents from a strategy, in place.
 
-    trunk     the game on the buckets of the opponents; None: on those of the players
-    strategy  of the game, with weights
-    boards    T: so many the strategy counts for
+    trunk     the game on the opponents' buckets; None if these are the players'
+    tables    [bucket, slot] float32 or float64
+    strategy  strategy of `game`, with weights
+    boards    number of boards T that the strategy counts for
     """
     theirs = {
         table_name("regret", block): cells
@@ -103,11 +110,11 @@ def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strat
 
 
 def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards: float) -> None:
-    """Fill the tables of one game by a strategy of another that differs in buckets alone."""
+    """Fill the tables of one game from a strategy of another game that differs only in buckets."""
     scale, hands, arrays = _scales(source, strategy, boards), source.cards.most_hands, game.tree.arrays
     dealt: list[Floats] = []
-    played: list[Floats] = []  # of each slot, over all hands: share of the traversals
-    known: list[Floats] = []  # the same of the source
+    played: list[Floats] = []  # [slots] by block: share of the traversals, over all hands
+    known: list[Floats] = []  # the same in the source
     for block, shares in enumerate(bucket_shares(game.cards, source.cards)):
         regrets = tables.rows("regret", block)
         slots = int(game.tree.row_slots[block])
@@ -135,10 +142,14 @@ def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards
 
 
 def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, TableSet]) -> None:
-    """Fill fresh tables of some kinds, in place, from those of the same game on other buckets.
+    """Fill fresh tables of some kinds from tables of the same game on other buckets, in place.
 
-    Of what each of these holds, a bucket gets the share of the hands there that lie in it: so it plays, to begin with,
-    as they do, and tables of the same buckets are copied.
+    kinds  kinds of tables, such as "regret"
+    to     game and tables to fill
+    of     game and tables to read
+
+    Each bucket takes from a source bucket the share of the hands that lie in both.  So it starts with the same play,
+    and tables on equal buckets are copied.
     """
     for block, shares in enumerate(bucket_shares(to[0].cards, of[0].cards)):
         for kind in kinds:
@@ -149,7 +160,10 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
 
 
 def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:
-    """Block by block, how the hands of `other`'s buckets lie in those of `cards`, which deal the same."""
+    """Yield for each block the overlap of the buckets of `cards` with those of `other`.
+
+    Both must deal the same cards.
+    """
     counts = zip(cards.buckets.reshape(-1).tolist(), other.buckets.reshape(-1).tolist(), strict=True)
     for (mine, count), (own, weight), (theirs, _) in zip(counts, cards.held(), other.held(), strict=True):
         pairs, place = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
@@ -159,13 +173,13 @@ def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:
 
 
 def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
-    """[buckets, slots] strategy sums of a block: each row's weight times its probabilities."""
+    """Return [buckets, slots] strategy sums of a block: each row's weight times its probabilities."""
     count = np.diff(row_starts(source, block))
     return np.asarray(strategy.probability[block] * np.repeat(strategy.weight[block], count, axis=1), np.float64)
 
 
 def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
-    """By player, what sums are multiplied with so that a decision always reached gets `boards` over all buckets."""
+    """Return for each player the factor that brings the sums of an always reached decision to `boards`."""
     found = []
     for player in range(2):
         most = max(
@@ -177,7 +191,10 @@ def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
 
 
 def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) -> None:
-    """cells[own] = the sum over `other` of share · sums[other], in place; buckets that no hand was met of stay 0."""
+    """Set cells[own] to the sum over `other` of share · sums[other], in place.
+
+    Buckets that hold no hand keep their zeros.
+    """
     slots = sums.shape[1]
     buckets, begin = np.unique(shares.own, return_index=True)
     ends = np.append(begin, len(shares.own))
@@ -189,7 +206,10 @@ def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) ->
 
 
 def _stakes(game: Game, played: list[Floats]) -> Floats:
-    """[N] chips that a hand is played for from each node on, where actions are as likely as over all hands."""
+    """Return [N] the mean chips at stake over the terminals below each node.
+
+    Actions are weighted by how often they are played over all hands.
+    """
     tree, arrays = game.tree, game.tree.arrays
     likely = _likely(game, played)
     stake = np.where(arrays.kind == TERMINAL, np.abs(arrays.fixed) + np.abs(arrays.showdown), 0.0)
@@ -199,7 +219,7 @@ def _stakes(game: Game, played: list[Floats]) -> Floats:
 
 
 def _likely(game: Game, played: list[Floats]) -> Floats:
-    """[N] how likely the action is that leads into each node, given its parent."""
+    """Return [N] probability of the action into each node, given its parent."""
     arrays, likely = game.tree.arrays, np.ones(game.tree.nodes)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         slot, count = int(arrays.slot[node]), int(arrays.count[node])
@@ -210,7 +230,7 @@ def _likely(game: Game, played: list[Floats]) -> Floats:
 
 
 def _reaches(game: Game, played: list[Floats]) -> Floats:
-    """[N, 2] share of each player's hands with which he comes to each node, the other playing along."""
+    """Return [N, 2] share of each player's range that reaches a node by that player's own actions."""
     tree, arrays = game.tree, game.tree.arrays
     reach = np.ones((tree.nodes, 2))
     for node in range(1, tree.nodes):

@@ -1,1 +1,1 @@
-"""Deep CFR and Single Deep CFR: what the algorithm `deep-cfr` iterates with."""
+"""Deep CFR and Single Deep CFR, the algorithm `deep-cfr`."""

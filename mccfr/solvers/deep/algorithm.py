@@ -1,4 +1,4 @@
-"""Deep CFR and Single Deep CFR as a run sees them: their tables, what iterates, and their two averages."""
+"""Deep CFR and Single Deep CFR as an `Algorithm`: tables, solver and two averages."""
 
 from typing import Any
 
@@ -22,13 +22,13 @@ from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 
-_FLOPS = 3e10  # a second of one processor in products of these sizes
-_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two back, and the last layer's pass
-_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/measured/deep.md has measurements
+_FLOPS = 3e10  # floating-point operations a second of one processor in matrix products of these sizes
+_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two backward, last layer
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # for a traversal; measurements: docs/measured/deep.md
 
 
 class DeepCfr(Algorithm):
-    """Deep CFR; traversals are shared by threads of one process, in which networks are fitted."""
+    """Deep CFR; threads of one process share traversals, and the process fits networks."""
 
     options = DeepCfrConfig
     traits = Traits(axis="iterations", one_process=True, looks_hands_up=False)  # networks see cards
@@ -39,9 +39,10 @@ class DeepCfr(Algorithm):
         self._solver = config.solver
 
     def completed(self, game: Game) -> Config:
-        """With a horizon where all networks are kept: the iterations that are planned, unless another one is given.
+        """Return the configuration with the planned iterations as the horizon if all networks are kept.
 
-        `ValueError` where there is neither, and for iterations beyond the horizon.
+        A horizon that the configuration sets stays.  Raises `ValueError` if there is neither, and for iterations beyond
+        the horizon.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
         if is_dealt(game):
@@ -64,7 +65,7 @@ class DeepCfr(Algorithm):
         return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
 
     def _check_evaluation(self, game: Game) -> None:
-        """Raise `ValueError` for evaluations of a run whose average strategy is no table."""
+        """Raise `ValueError` for evaluations during a run whose average strategy cannot be a table."""
         points = self.config.evaluation
         try:
             check_tabulated(game)
@@ -76,37 +77,37 @@ class DeepCfr(Algorithm):
 
     @property
     def averages(self) -> "DeepAverages":
-        """As `Algorithm.averages`."""
+        """Return the averages of Single Deep CFR and of Deep CFR."""
         return DeepAverages(self, self._solver)
 
     def options_on(self, game: Game) -> DeepCfrConfig:
-        """The `[solver]` table, completed."""
+        """Return the completed `[solver]` table for a game."""
         config = self.completed(game).solver
         assert isinstance(config, DeepCfrConfig)
         return config
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
+        """Return the layout of memories, networks and counters, without padding."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = dealt_specs if is_dealt(game) else listed_specs
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         share = share or Share()
         kind: type[DeepIterations] = DealtCfr if is_dealt(game) else SingleDeepCfr
         given = share.state.iterations, share.state.nodes, share.workers
         return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
-        """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
+        """Return bytes of memories and networks, and the estimated seconds of an iteration on one processor."""
         config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
         parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
         dealt = is_dealt(game)
         rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
-        if not dealt:  # samples of one infoset are merged
+        if not dealt:  # samples of the same infoset are merged
             rows = min(rows, int(game.infosets[::2].sum()))
         passes = _FIT_PASSES * config.steps if config.fit == "network" else 0
         fit = passes * rows * 2 * parameters / _FLOPS
@@ -120,9 +121,10 @@ class DeepCfr(Algorithm):
 
 
 class DeepAverages(Averages):
-    """Single Deep CFR's average, of the strategies themselves, and Deep CFR's, which is fitted here to samples of them.
+    """Single Deep CFR's average of strategies, and Deep CFR's average fitted to samples of them.
 
-    The former is kept up as the run goes where it can be: with every strategy, and in a list of infosets.
+    The former is updated during the run if every strategy counts and infosets are listed.  The latter is fitted on
+    demand.
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
@@ -134,12 +136,15 @@ class DeepAverages(Averages):
         self.keeps_networks = solver.fit == "network"
 
     def takes(self, table: str) -> bool:
-        """Sums where they are kept, memories and networks where averages are made of those; counters for figures."""
+        """Return whether the averages or figures use a table of this name.
+
+        Sums are used if they are kept; otherwise memories and networks.  Counters are used for figures.
+        """
         wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
         return table.partition("/")[0] in (wanted if self._keeps_sums else wanted | {"networks"})
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
-        """As `Averages.strategy`."""
+        """Return one average strategy as a table; see `Averages.strategy`."""
         if is_dealt(game):
             check_tabulated(game)
             return self.networks(game, tables, iterations, name).strategy()
@@ -147,7 +152,7 @@ class DeepAverages(Averages):
         return ListedAverages(game, options, tables, iterations).average(self._named(name))
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
-        """As `Averages.networks`; Deep CFR's network of the average strategy is fitted here."""
+        """Return the networks of one average; Deep CFR's network of the average strategy is fitted here."""
         if not self.keeps_networks:
             super().networks(game, tables, iterations, name)
         options, name = self._algorithm.options_on(game), self._named(name)
@@ -162,11 +167,14 @@ class DeepAverages(Averages):
         return Networks(game, options, average_tables(made, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """As `Averages.figures`: of each player's newest fit, and what memories and B^M have been offered."""
+        """Return figures of each player's newest fit, and the numbers of samples and networks so far."""
         return fit_figures(tables)
 
     def _named(self, name: str | None) -> str:
-        """One of the averages, the first by itself; `ValueError` for others."""
+        """Return `name`, or the first average for None.
+
+        Raise `ValueError` for an average the run does not have.
+        """
         name = name or self.names[0]
         if name not in self.names:
             raise ValueError(f"solver.averages of the run are {', '.join(self.names)}: {name!r} is not among them")

@@ -1,12 +1,12 @@
-"""Strategies of the networks that a run keeps, where somebody asks for them: the explicit average, or one of them.
+"""Strategies of the networks that a run keeps: the explicit average, or single networks.
 
-*Explicit* (Steinberger 2019, equation 5): every network by its weight and its own reach of the infoset.  *Sampled*
-(section 4.1 there): one network of each player plays the whole hand, drawn by weight alone, which comes to the same by
-theorem 2.  Where a player's networks are of his average strategy (Deep CFR's), there is one, and it says probabilities.
+*Explicit* (Steinberger 2019, equation 5): every network counts by its weight and its own reach of the infoset.
+*Sampled* (section 4.1): one network of each player, drawn by weight, plays the whole hand; theorem 2 says that both are
+equivalent.  Deep CFR has one network of the average strategy for each player, whose outputs are probabilities.
 
-Where infosets are listed all of them are answered at once; where cards are dealt, only what is asked for, for the very
-cards that are named: networks do not know that suits are alike.  Where hands have too many classes for a table, deals
-are asked for, all decisions of each (`Strategy.on_deals`).
+If infosets are listed, strategies of all of them are computed at once.  If cards are dealt, strategies are computed for
+given cards.  Networks do not know that suits are alike, so the exact cards matter.  If hands have too many classes for
+a table, all decisions of given deals are computed (`Strategy.on_deals`).
 """
 
 from collections.abc import Sequence
@@ -30,13 +30,17 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def asked_tables(tables: Tables) -> Tables:
-    """Of a run's tables those that are needed to ask its networks, without memories."""
+    """Return those of a run's tables that its networks need, without memories."""
     found = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
 
 
 def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
-    """The same of one network of each player, of his average strategy after so many iterations."""
+    """Return the tables of one network for each player, which is of the average strategy.
+
+    average     parameters by player
+    iterations  number of iterations after which they were fitted
+    """
     found: dict[str, npt.NDArray[Any]] = {}
     for player, parameters in enumerate(average):
         at = f"networks/player{player}"
@@ -46,11 +50,10 @@ def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) 
 
 
 class Networks:
-    """Networks of both players that can be asked what they play.
+    """Networks of both players, which can be evaluated for any hand.
 
-    Attributes:
-        tables: `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
-        shares: whether networks say probabilities
+    tables  `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
+    shares  whether outputs are probabilities
     """
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, *, shares: bool = False) -> None:
@@ -61,24 +64,24 @@ class Networks:
         return Dealt.of(self.game, self.config, self.tables)
 
     def count(self, player: int) -> int:
-        """How many networks a player has."""
+        """Return the number of a player's networks."""
         return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
 
     def drawn(self, player: int, seed: int) -> int:
-        """The place of the network that plays the hand of number `seed`: by weight."""
+        """Return the place of the network that plays hand number `seed`, drawn by weight."""
         weights = self.tables[f"networks/player{player}/weight"]
         word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
         point = (word >> 11) / 2**53 * float(weights.sum())
         return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
 
     def iteration(self, player: int, place: int) -> int:
-        """In which iteration a network was fitted; 0: uniform play."""
+        """Return the iteration in which a network was fitted; 0: uniform play."""
         return int(self.tables[f"networks/player{player}/iteration"][place])
 
     def strategy(self, seed: int | None = None) -> Strategy:
-        """Of all infosets: the explicit average, or with a seed what plays that hand.
+        """Return the explicit average at all infosets or, with a seed, the strategy that plays that hand.
 
-        `ValueError` where there are too many classes of hands for a table, and for one network of dealt cards.
+        Raises `ValueError` if hands have too many classes for a table.
         """
         if is_dealt(self.game):
             return self._tabulated(seed)
@@ -111,7 +114,7 @@ class Networks:
         return self._said_by(table, kept)
 
     def on_deals(self, hands: DealtHands) -> Strategy:
-        """The average on deals, as if each were a bucket of its own: row k is of deal k as its player sees it.
+        """Return the average on deals, each as a bucket of its own: row k is for deal k as its player sees it.
 
         For games whose cards are dealt from the whole deck.
         """
@@ -119,7 +122,7 @@ class Networks:
         return self._said_by(Tabulation(self._dealt, classes), self._kept())
 
     def untabled(self) -> Strategy:
-        """The average where no table holds it, to be asked for on deals; its tables raise `ValueError`."""
+        """Return an average without tables, to be evaluated on deals; its tables raise `ValueError`."""
         none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
         return Strategy(none, none, none, self.on_deals)
 
@@ -140,10 +143,11 @@ class Networks:
     def rows(
         self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """[n, A] probabilities at a decision with cards [n, C] that its player sees, and [n] the weight behind each.
+        """Return [n, A] probabilities at a decision for given cards, and [n] the weight behind each.
 
-        cards  as `mccfr.solvers.deep.dealt.DealtHands.seen` has them; those of later streets are not looked at
-        seed   of the hand that one network plays; None: the explicit average, uniform where no network gets there
+        cards  [n, C] seen by the player, as from `DealtHands.seen`; cards of later streets are ignored
+        seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
+               decision
         """
         dealt = self._dealt
         tree, arrays = self.game.tree, self.game.tree.arrays
@@ -167,7 +171,7 @@ class Networks:
     def _played(
         self, dealt: Dealt, parameters: npt.NDArray[np.float32], node: int, cards: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.float64]:
-        """[n, A] what a network plays at a decision."""
+        """Return [n, A] a network's strategy at a decision."""
         block, count = int(self.game.tree.arrays.block[node]), int(self.game.tree.arrays.count[node])
         seen = np.array(cards)
         seen[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
@@ -182,5 +186,5 @@ class Networks:
 
 
 def is_unlisted(game: Game) -> bool:
-    """Whether networks see cards here that are dealt, in too many classes for a table of what they play."""
+    """Return whether networks see dealt cards of too many classes for a table of strategies."""
     return is_dealt(game) and not is_tabulated(game)

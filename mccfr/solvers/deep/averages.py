@@ -1,4 +1,7 @@
-"""The two averages of a run: Single Deep CFR's, of the strategies themselves, and Deep CFR's, fitted to samples."""
+"""The two averages of a run with listed infosets: Single Deep CFR's and Deep CFR's.
+
+Single Deep CFR averages the strategies themselves; Deep CFR fits a network or table to samples of them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,27 +29,27 @@ from mccfr.tables.strategy import Strategy, average_strategy
 
 
 class ListedAverages:
-    """Average strategies from the tables of a run after some iterations."""
+    """Computes average strategies from the tables of a run after some iterations."""
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> None:
         self._learned, self._iterations = Learned(game, config, tables), iterations
 
     def average(self, name: str) -> Strategy:
-        """ "sd" or "network"."""
+        """Return the average "sd" (Single Deep CFR) or "network" (Deep CFR)."""
         if name == "network":
             return self.network()
         return self._kept_up() if keeps_sums(self._learned.config) else self.explicit()
 
     def _kept_up(self) -> Strategy:
-        """The explicit average, of the sums that the run has kept."""
+        """Return the explicit average from the sums that the run has kept."""
         learned = self._learned
         sums = {name: learned.tables[name] for name in learned.tables if name.startswith("strategy_sum")}
         return average_strategy(learned.game, TableSet(sums))
 
     def explicit(self) -> Strategy:
-        """The explicit average over the networks that are kept: each by its weight and its own reach of every infoset.
+        """Return the explicit average over the kept networks, by weight and own reach of each infoset.
 
-        Steinberger 2019, equations 5 and 6.
+        Source: Steinberger 2019, equations 5 and 6.
         """
         learned = self._learned
         game = learned.game
@@ -69,7 +72,10 @@ class ListedAverages:
         return average_strategy(self._learned.game, TableSet(named))
 
     def network(self) -> Strategy:
-        """Deep CFR's: a network, or exact means in its place, of the strategy memories; fitted here, from scratch."""
+        """Return Deep CFR's average, fitted here to the strategy memories.
+
+        With `fit = "network"` a network is fitted from scratch, else exact means are taken.
+        """
         learned = self._learned
         infosets = learned.infosets
         shares, weights = infosets.uniform(), np.zeros(len(infosets))
@@ -78,7 +84,7 @@ class ListedAverages:
             if not held:
                 continue
             mine, merged = infosets.of(player), learned.merged[player]
-            if learned.config.fit == "network":  # it has a strategy where nothing was sampled
+            if learned.config.fit == "network":  # a network also has a strategy at infosets without samples
                 shares[mine], weights[mine] = self._fitted(player), LEAST_WEIGHT
             else:
                 table = means(memory, held, merged)
@@ -92,17 +98,20 @@ class ListedAverages:
         )
 
     def average_network(self, player: int) -> npt.NDArray[np.float32]:
-        """As `fit_average`."""
+        """Return the parameters of `fit_average`."""
         return fit_average(self._learned, player, self._iterations)
 
     def _fitted(self, player: int) -> npt.NDArray[np.float64]:
-        """[n, A] a player's average strategy by a network of his memory."""
+        """Return [n, A] a player's average strategy by a network fitted to the player's strategy memory."""
         output = self._learned.outputs(player, self.average_network(player))
         return softmax(output, self._learned.networks[player][1].legal).astype(np.float64)
 
 
 def fit_figures(tables: Tables) -> dict[str, Any]:
-    """Of a run's tables, by player: the newest fit's loss and share explained, samples offered, networks met."""
+    """Return figures from a run's tables, each by player.
+
+    They are the newest fit's loss and share explained, the samples offered, and the number of networks so far.
+    """
     figures = [tables[f"figures/player{player}"] for player in range(2)]
     counters = [tables[f"counters/player{player}"] for player in range(2)]
     return {

@@ -1,4 +1,4 @@
-"""Threads of numpy's matrix products: their number changes last bits, so that training must fix it."""
+"""Sets the number of threads of numpy's matrix products, which changes their last bits."""
 
 import ctypes
 from functools import cache
@@ -11,7 +11,7 @@ _SET = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "ope
 
 @cache
 def one_thread() -> bool:
-    """Have this process compute matrix products in one thread; False where numpy's library is not one that we know."""
+    """Make this process compute matrix products in one thread; return False for an unknown library."""
     root = Path(np.__file__).parent
     for path in sorted([*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]):
         library = ctypes.CDLL(str(path))

@@ -1,7 +1,8 @@
-"""What players see where cards are dealt from the whole deck: cards themselves, no list of infosets.
+"""Network inputs for cards dealt from the whole deck, without a list of infosets.
 
-Columns are those of `mccfr.solvers.deep.features`: a group for the hand and one for the cards of each street, counted
-by rank (13 columns), by suit (4) and one by one (52); then the bets.  Cards are numbers, 4·rank + suit.
+Columns are those of `mccfr.solvers.deep.features`: a group for the hand and one for the cards of each street, then the
+bets.  A group counts its cards by rank (13 columns), by suit (4) and one by one (52).  A card is the number 4·rank +
+suit.
 """
 
 from dataclasses import dataclass
@@ -25,17 +26,17 @@ GROUP = _RANKS + _SUITS + CARD_COUNT
 """Columns of a group of cards."""
 _HAND = 2
 NO_CARD = 255
-"""In a player's cards: one that is not dealt yet."""
+"""Marks a card that is not dealt yet."""
 
 
 @dataclass(frozen=True)
 class CardView:
-    """What there is to see.  N nodes, A actions, S streets, G groups of cards.
+    """Description of the network inputs: N nodes, A actions, S streets, G groups of cards.
 
-    known  [S] board cards on each street
-    ends   [G] int64     of a player's cards, hand first, then board: where each group ends
+    known  [S]             board cards on each street
+    ends   [G] int64       end of each group in a player's cards (hand first, then board)
     lines  [N, B] float32  columns of bets of each decision
-    legal  [N, A] float32  1 where a decision has such an action
+    legal  [N, A] float32  1 for the actions of each decision
     """
 
     known: tuple[int, ...]
@@ -45,26 +46,26 @@ class CardView:
 
     @property
     def card_columns(self) -> int:
-        """Columns of all groups of cards."""
+        """Return the number of columns of all groups of cards."""
         return GROUP * len(self.ends)
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Columns of each group."""
+        """Return the number of columns of each group."""
         return (GROUP,) * len(self.ends)
 
     @property
     def cards(self) -> int:
-        """Cards that a player may see, his hand and the whole board."""
+        """Return the number of cards that a player may see: the hand and the whole board."""
         return int(self.ends[-1])
 
 
 @dataclass(frozen=True)
 class DealtHands:
-    """Deals by their cards.  K of them.
+    """K deals by their cards.
 
-    cards   [K, 9] int8     player 0's hand, player 1's, the board in order of dealing
-    result  [K] float64     of a showdown: 1, 0, -1 for player 0
+    cards   [K, 9] int8  player 0's hand, player 1's hand, the board in order of dealing
+    result  [K] float64  showdown result for player 0: 1, 0 or -1
     """
 
     cards: npt.NDArray[np.int8]
@@ -74,19 +75,19 @@ class DealtHands:
         return len(self.result)
 
     def seen(self, player: int, known: int, width: int) -> npt.NDArray[np.uint8]:
-        """[K, width] a player's cards with so many of the board, NO_CARD beyond."""
+        """Return [K, width] a player's hand with `known` board cards, then NO_CARD."""
         found = np.full((len(self), width), NO_CARD, np.uint8)
         found[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
         found[:, _HAND : _HAND + known] = self.cards[:, 2 * _HAND : 2 * _HAND + known]
         return found
 
     def part(self, first: int, stop: int) -> "DealtHands":
-        """Some of the deals."""
+        """Return the deals first to stop-1."""
         return DealtHands(self.cards[first:stop], self.result[first:stop])
 
 
 def view(game: Game) -> CardView:
-    """What players see; `ValueError` for a game with chance in its tree."""
+    """Return the description of network inputs; raise `ValueError` for a game with chance in its tree."""
     tree = game.tree
     if (tree.arrays.kind == CHANCE).any():
         raise ValueError(f"{game.name} has chance in its tree: deep-cfr takes it where infosets can be listed only")
@@ -99,7 +100,10 @@ def view(game: Game) -> CardView:
 
 
 def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> DealtHands:
-    """The deals of numbers first..first+count-1; with the purpose DEALS those that a run of the same seed trains on."""
+    """Return the deals numbered first to first+count-1.
+
+    With purpose DEALS these are the training deals of the seed.
+    """
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
     draw_cards(np.uint64(seed), np.uint64(0), purpose, first, count, state, cards)
     fill_results(evaluator_tables(), cards, count, board_cards, result)
@@ -108,7 +112,7 @@ def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int
 
 @nogil_njit
 def count_cards(cards, ends, out):
-    """Fill out [n, >= G·69] float32 with the columns of cards [n, C] uint8, in place; what is beyond stays."""
+    """Write the card columns of cards [n, C] uint8 to out [n, >= G·69] float32, in place."""
     for row in range(cards.shape[0]):
         at = 0
         for group in range(ends.shape[0]):
@@ -125,7 +129,7 @@ def count_cards(cards, ends, out):
 
 
 def card_values(seen: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """[n, card columns] of cards [n, C]."""
+    """Return [n, card columns] float32 of cards [n, C]."""
     out = np.zeros((len(cards), seen.card_columns), np.float32)
     count_cards(cards, seen.ends, out)
     return out

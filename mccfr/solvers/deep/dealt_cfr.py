@@ -1,9 +1,11 @@
-"""Deep CFR and Single Deep CFR where cards are dealt from the whole deck, and infosets are too many to list.
+"""Deep CFR and Single Deep CFR with cards dealt from the whole deck, if infosets are too many to list.
 
-As `mccfr.solvers.deep.single_deep_cfr` has it, but for three things: traversals go in step, so that networks are
-evaluated where they come to and nowhere else; samples name a decision and cards; and the explicit average is computed
-when it is asked for, over every network that is kept.  Chips are far from 1 here, so networks say advantages in units
-of the pot at the root; regret matching does not know the difference.
+There are three differences to `mccfr.solvers.deep.single_deep_cfr`.  Traversals go down the tree together, and networks
+are evaluated only where they arrive.  Samples name a decision and cards.  The explicit average is computed on demand,
+over every kept network.
+
+Network outputs are advantages in units of the pot at the root, so that they are not far from 1.  Regret matching does
+not depend on the unit.
 """
 
 from collections.abc import Iterator
@@ -26,17 +28,17 @@ from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
 from mccfr.solvers.deep.single_deep_cfr import DeepIterations
 from storage.schema import ArraySpec
 
-_PART = 1024  # traversals that go in step
-_MEASURED = 1 << 14  # samples that a fit's error is told by
+_PART = 1024  # traversals that go down the tree together
+_MEASURED = 1 << 14  # samples on which a fit's error is measured
 
 
 def is_dealt(game: Game) -> bool:
-    """Whether networks see cards of a deal here, not infosets of a list."""
+    """Return whether networks see the cards of a deal, and not infosets of a list."""
     return game.cards.dealt and game.cards.boards is None
 
 
 def check_options(game: Game, config: DeepCfrConfig) -> None:
-    """Raise `ValueError` for what needs a list of infosets in a game that has none."""
+    """Raise `ValueError` for options that need a list of infosets."""
     if config.fit != "network":
         raise ValueError(
             f"solver.fit = {config.fit!r} needs infosets that can be listed, and those of {game.name} cannot: use "
@@ -49,7 +51,7 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
 
 
 def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
-    """The network of either player."""
+    """Return the network of either player."""
     actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
     if config.network == "branches":
         return branches(seen.groups, bets, actions, config.units, config.card_units, reads_all=reads_all)
@@ -58,7 +60,7 @@ def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
 
 
 def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Names, shapes and dtypes of the tables; `dtype` is that of what memories hold."""
+    """Return names, shapes and dtypes of the tables; `dtype` is for the contents of memories."""
     check_options(game, config)
     seen = view(game)
     size, actions = make_dealt_network(seen, config).size, seen.legal.shape[1]
@@ -71,10 +73,7 @@ def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
 
 @dataclass(frozen=True)
 class Dealt:
-    """The tables of a run by what they mean.
-
-    network and apart are those of both players; known [N] the cards that are seen at each node.
-    """
+    """Typed access to the tables of a run; network and `apart` are the same for both players."""
 
     game: Game
     config: DeepCfrConfig
@@ -85,7 +84,7 @@ class Dealt:
 
     @classmethod
     def of(cls, game: Game, config: DeepCfrConfig, tables: Tables) -> "Dealt":
-        """Of a run; `ValueError` for tables that no run writes."""
+        """Return the access to a run's tables; raise `ValueError` for tables that no run can write."""
         one_thread()
         seen = view(game)
         network = make_dealt_network(seen, config)
@@ -95,7 +94,7 @@ class Dealt:
         return made
 
     def _check(self, player: int) -> None:
-        """Raise `ValueError` where a memory names a decision or a card that there is not, or a counter is none."""
+        """Raise `ValueError` if a memory names an invalid decision or card, or a counter is negative."""
         if (self.tables[f"counters/player{player}"] < 0).any():
             raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
         for kind in ("memory", "strategy_memory"):
@@ -111,39 +110,39 @@ class Dealt:
                     raise ValueError(f"{kind}/player{player}/cards names cards that there are not")
 
     def network_of(self, player: int) -> Network:
-        """As `Learnt.network_of`."""
+        """Return the network of either player."""
         return self.network
 
     def memory(self, player: int, kind: str = "memory") -> tuple[DealtMemory, int]:
-        """As `Learnt.memory`."""
+        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
         columns, held = memory_columns(self.tables, player, kind, ("node", "cards", "weight"))
         return DealtMemory(*columns), held
 
     def batches(self, player: int, start: int, kind: str = "memory") -> DealtBatches:
-        """As `Learnt.batches`."""
+        """Return minibatches of a player's memory in the order given by `start`."""
         unit = self.game.pot_chips if kind == "memory" else 1.0
         return DealtBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
     def whole(self, player: int, start: int) -> Iterator[Batch]:
-        """A player's memory minibatch by minibatch, each sample at most once, and no more of them than a fit reads."""
+        """Yield a player's memory in minibatches, at most as many as a fit reads; no sample is repeated."""
         batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, held // batch))):
             yield batches.next()
 
     def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
-        """What two networks play, player 0's and player 1's."""
+        """Return the strategies of two networks, player 0's and player 1's."""
         return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
 
     def networks(self, player: int) -> list[tuple[float, Array]]:
-        """The weight in the average and the parameters of every network that is kept."""
+        """Return (weight in the average, parameters) of every kept network."""
         at = f"networks/player{player}"
         weights = self.tables[f"{at}/weight"]
         return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
 
     def error(self, player: int) -> tuple[float, float]:
-        """(weighted mean squared error of a player's network over samples of his memory, share of them explained).
+        """Return (weighted mean squared error of a player's network in squared chips, share explained).
 
-        In squared chips, over so many samples at most as are read at once.
+        Both are measured on at most `_MEASURED` samples of the player's memory.
         """
         memory, held = self.memory(player)
         if not held:
@@ -158,10 +157,9 @@ class Dealt:
 
 
 class DealtCfr(DeepIterations):
-    """Iterations over deals of the whole deck.
+    """Runs iterations over deals from the whole deck.
 
-    Attributes:
-        dealt: what the tables hold
+    dealt  Dealt  access to the tables
     """
 
     columns = ("node", "cards", "weight")
@@ -174,7 +172,7 @@ class DealtCfr(DeepIterations):
         self._known = cards_known(self.dealt.view, game.tree.arrays.block)
 
     def warm_up(self) -> None:
-        """As `DeepIterations.warm_up`."""
+        """Compile the kernels of traversals, or load them from the cache, without changing anything."""
         self._part(self.dealt.strategies(self._parameters()), 0, 0, 0, 1)
 
     def _parameters(self) -> tuple[Array, Array]:
@@ -192,7 +190,7 @@ class DealtCfr(DeepIterations):
     def _part(
         self, strategies: Strategies, player: int, number: int, first: int, stop: int
     ) -> tuple[Seen, Seen, list[npt.NDArray[np.uint8]], int]:
-        """Traversals first..stop-1 of those from the one that has the number `number` of all."""
+        """Run the traversals first to stop-1, counted from the one with number `number` in the run."""
         config, seen = self._config, self.dealt.view
         hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
         words = np.zeros(stop - first, np.uint64)
@@ -201,7 +199,10 @@ class DealtCfr(DeepIterations):
         return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
 
     def _samples(self, t: int, found: Seen, cards: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
-        """Samples as memories have them; cards [K, C] of each deal what its player sees at the end."""
+        """Return samples in the form of memories.
+
+        cards  [K, C] of each deal, as its player sees them at the end
+        """
         hidden = np.arange(cards.shape[1]) >= self._known[found.node][:, None]
         seen = np.where(hidden, np.uint8(NO_CARD), cards[found.deal])
         return found.node, seen, np.full(len(found.node), t), found.value

@@ -1,7 +1,7 @@
-"""Memories of samples that name no infoset of a list: a decision and the cards that its player sees, 32 bytes or so.
+"""Memories of samples that name a decision and its player's cards, about 32 bytes a sample.
 
-Which samples stay, and in which order minibatches take them, is as in `mccfr.solvers.deep.memory`; inputs of a network
-are made when a sample is read.
+The choice of samples to keep and the order of minibatches are those of `mccfr.solvers.deep.memory`.  A network's inputs
+are computed when a sample is read.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ from mccfr.solvers.deep.memory import AHEAD, SampleOrder
 
 
 class DealtMemory(NamedTuple):
-    """Samples of one player.  M of them at most, A actions, C cards.
+    """Samples of one player: at most M, A actions, C cards.
 
-    node    [M] int32
-    cards   [M, C] uint8     his hand, then the board; NO_CARD where it is not dealt yet
-    weight  [M] float        in the loss
-    value   [M, A] float     regrets in chips, or probabilities
+    node    [M] int32     decision
+    cards   [M, C] uint8  the player's hand, then the board; NO_CARD if not dealt yet
+    weight  [M] float     weight in the loss
+    value   [M, A] float  regrets in chips, or probabilities
     """
 
     node: npt.NDArray[np.int32]
@@ -33,9 +33,12 @@ class DealtMemory(NamedTuple):
 
 @njit
 def _read(memory, numbers, ends, lines, given, weight, total):
-    """Fill given [n, F] with inputs, weight [n], and total [n, A] with weight times value, of some samples, in place.
+    """Fill inputs, weights, and weights times values of the samples `numbers`, in place.
 
-    lines [N, B] columns of bets.
+    lines   [N, B] columns of bets
+    given   [n, F]
+    weight  [n]
+    total   [n, A]
     """
     cards, width, columns = memory.cards.shape[1], memory.value.shape[1], given.shape[1] - lines.shape[1]
     for asked in range(numbers.shape[0] + AHEAD):
@@ -63,9 +66,9 @@ class DealtBatches:
     def __init__(
         self, seen: CardView, memory: DealtMemory, held: int, batch: int, start: int, unit: float = 1.0
     ) -> None:
-        """The first `held` samples, `batch` at a time; targets are values in units of `unit`.
+        """Prepare minibatches of `batch` from the first `held` samples; targets are values divided by `unit`.
 
-        start  number that the order of the samples follows from
+        start  determines the order of the samples
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * batch
         self._view, self._memory, self._batch, self._unit = seen, memory, batch, unit
@@ -74,7 +77,7 @@ class DealtBatches:
         self._weight, self._total = np.zeros(batch), np.zeros((batch, memory.value.shape[1]))
 
     def next(self) -> Batch:
-        """As `Batches.next`."""
+        """Return the next minibatch; its arrays are reused."""
         numbers, memory = self._walk.take(self._batch), self._memory
         _read(memory, numbers, self._view.ends, self._view.lines, self._given, self._weight, self._total)
         self._total /= self._unit
@@ -82,6 +85,6 @@ class DealtBatches:
 
 
 def cards_known(seen: CardView, block: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-    """[N] cards that the player at each node sees, from its block."""
+    """Return [N] the number of cards that the player at each node sees, from the nodes' blocks."""
     hand = int(seen.ends[0])
     return hand + np.array(seen.known, np.int64)[np.maximum(block, 0) // 2]

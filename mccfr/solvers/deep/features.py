@@ -1,11 +1,17 @@
-"""What networks see of an infoset: its cards and the betting so far; a one-hot of the infoset in games without either.
+"""Network inputs of an infoset: its cards and the betting so far, or a one-hot vector of the infoset.
 
-*Cards.*  One group for the hand and one for the cards of each street: how many of its cards are of each rank, of each
-suit, and each card itself.  So a product with a matrix is the sum of three embeddings over the unordered group.  Where
-suits are merged, the first hand and board of a bucket stand for all.
+*Cards.*  There is one group for the hand and one for the cards of each street.  A group has the number of its cards of
+                                                                                 each rank, of each suit, and of each
+                                                                                 card.  So a product with a matrix is
+                                                                                 the sum of three embeddings over the
+                                                                                 group.  If suits are merged, the first
+                                                                                 hand and board of a bucket stand for
+                                                                                 all.
 
-*Bets.*  For every action that a street may see, in order: whether it has happened, and the chips that it put in as a
-share of the pot before it.  Then the pot, as a share of the largest.
+*Bets.*  For every possible action of a street, in order: whether it has happened, and its chips as a share of the pot
+         before it.  Then the pot as a share of the largest pot.
+
+Games without named cards have one-hot vectors.
 """
 
 from collections.abc import Iterator
@@ -22,16 +28,16 @@ from mccfr.solvers.deep.infosets import Infosets
 from mccfr.trees.lines import put_in_chips
 
 VERSION = 1
-"""Of what the columns mean."""
+"""Version of the meaning of the columns."""
 
 
 @dataclass(frozen=True)
 class NetworkFeatures:
-    """Inputs of a player's infosets.  I of them, F columns.
+    """Inputs of a player's infosets: I infosets, F columns.
 
-    values  [I, F] float32; None: a one-hot of the infoset
-    groups  columns of each group of cards
-    bets    columns after them
+    values  [I, F] float32; None: one-hot vectors
+    groups  numbers of columns of each group of cards
+    bets    number of columns after them
     """
 
     values: npt.NDArray[np.float32] | None
@@ -40,7 +46,7 @@ class NetworkFeatures:
 
 
 def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
-    """What a network sees of a player's infosets."""
+    """Return the network inputs of a player's infosets."""
     cards = game.cards
     if cards.boards is None or not cards.card_texts:
         return NetworkFeatures(None, (), 0)
@@ -58,7 +64,7 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
 
 
 def column_names(game: Game) -> list[str]:
-    """What each column of a network's input says; [] where it is a one-hot of the infoset."""
+    """Return a description of each input column; [] for one-hot vectors."""
     cards = game.cards
     every = list(cards.card_texts.values())
     if cards.boards is not None:
@@ -80,7 +86,7 @@ def column_names(game: Game) -> list[str]:
 
 
 def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
-    """(row, node) of every decision of a block."""
+    """Yield (row, node) of every decision of a block."""
     arrays = game.tree.arrays
     for node in game.tree.decisions.tolist():
         if arrays.block[node] == block:
@@ -88,7 +94,7 @@ def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
-    """[buckets, columns] of a player's cards on a street, and the columns of each group."""
+    """Return [buckets, columns] of a player's cards on a street, and the number of columns of each group."""
     names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
     every = sorted(names)
@@ -124,7 +130,10 @@ def _suit(name: str) -> str:
 
 
 def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
-    """Of each decision the actions before it: street, place on it, chips as a share of the pot; most of each street."""
+    """Return the actions before each decision, and the most actions on each street.
+
+    An action is (street, place on it, chips as a share of the pot).
+    """
     tree, decisions = game.tree, game.tree.decisions.tolist()
     street = {node: int(tree.arrays.block[node]) // 2 for node in decisions}
     pots = _pots(game)
@@ -142,12 +151,12 @@ def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[in
 
 
 def _pots(game: Game) -> dict[int, float]:
-    """Chips in the pot at each decision."""
+    """Return the chips in the pot at each decision."""
     return {node: float(sum(put_in_chips(game.tree, node))) for node in game.tree.decisions.tolist()}
 
 
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
-    """[N, columns] of the betting that leads to each decision; 0 at other nodes."""
+    """Return [N, columns] of the betting before each decision; 0 at other nodes."""
     (taken, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])

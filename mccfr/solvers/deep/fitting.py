@@ -1,8 +1,8 @@
-"""Fitting a network to a memory: minibatches, Adam, and what is left to explain.
+"""Fits a network to a memory by minibatches and Adam (Kingma & Ba 2015).
 
-The loss is the weighted mean of squared errors over the legal actions; weights are relative to the memory's mean, so
-that the bound on the gradient's norm means the same at every iteration.  Adam (Kingma & Ba 2015) begins anew with each
-fit, so nothing of it outlives an iteration.
+The loss is the weighted mean of squared errors over the legal actions.  Weights are relative to the memory's mean, so
+that the bound on the gradient's norm has the same meaning in every iteration.  Adam starts anew with each fit, so its
+state does not outlive an iteration.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from mccfr.solvers.deep.network import Array, Network
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
 LONGEST_GRADIENT = 1.0
-"""As in Brown et al. 2019."""
+"""Bound of the gradient's norm, as in Brown et al. 2019."""
 
 
 @dataclass(frozen=True)
 class Descent:
-    """How a network is fitted.
+    """Options of fitting a network.
 
-    steps          minibatches
-    learning_rate  of the first step
-    decays         linearly to 0 over the steps
-    longest        gradient
+    steps          number of minibatches
+    learning_rate  rate of the first step
+    decays         whether the rate falls linearly to 0 over the steps
+    longest        bound of the gradient's norm
     """
 
     steps: int
@@ -38,25 +38,27 @@ class Descent:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is shown of a player's infosets.  I of them, A actions.
+    """Network inputs of a player's infosets: I infosets, A actions.
 
-    features  [I, F] float32; None: each infoset by its number, a one-hot
-    legal     [I, A] float32 1 where there is such an action
+    features  [I, F] float32; None: one-hot vectors, given as numbers of infosets
+    legal     [I, A] float32  1 for the actions of an infoset
     """
 
     features: npt.NDArray[np.float32] | None
     legal: npt.NDArray[np.float32]
 
     def take(self, rows: npt.NDArray[np.int64]) -> Array | npt.NDArray[np.int64]:
-        """Inputs of some infosets."""
+        """Return the inputs of some infosets."""
         return rows if self.features is None else self.features[rows]
 
 
 @njit
 def adam(parameters, gradient, first, second, step, rate, longest):
-    """One step of Adam on a gradient cut to a length of `longest`; the first four [P] are changed in place.
+    """Do one step of Adam with the gradient cut to norm `longest`.
 
-    step  from 1
+    Parameters, first, second [P] change in place.
+
+    step  counted from 1
     """
     squares = 0.0
     for k in range(gradient.shape[0]):
@@ -73,12 +75,12 @@ def adam(parameters, gradient, first, second, step, rate, longest):
 
 
 class Batch(NamedTuple):
-    """Samples that are fitted to at once.  n rows, A actions.
+    """Samples of a minibatch: n rows, A actions.
 
-    given   [n, F], or [n] rows of a one-hot: inputs
-    weight  [n] float64
-    total   [n, A] float64 weight times the target
-    legal   [n, A] float32 1 where there is such an action
+    given   [n, F], or [n] rows of a one-hot matrix  inputs
+    weight  [n] float64                              weight of each row
+    total   [n, A] float64                           weight times the target
+    legal   [n, A] float32                           1 for legal actions
     """
 
     given: Array | npt.NDArray[np.int64]
@@ -88,24 +90,25 @@ class Batch(NamedTuple):
 
 
 class Batches(Protocol):
-    """Where minibatches come from."""
+    """A source of minibatches."""
 
     weight: float
-    """Of all samples of a minibatch, on the mean."""
+    """Mean weight of all samples of a minibatch."""
 
     def next(self) -> Batch:
-        """The next minibatch; its arrays may be those of the one before, filled anew."""
+        """Return the next minibatch; its arrays may be reused."""
 
 
 class MergedBatches:
-    """Minibatches of a memory of listed infosets, samples of one infoset merged."""
+    """Minibatches of a memory of listed infosets, with samples of one infoset merged."""
 
     def __init__(
         self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: Merged, start: int
     ) -> None:
-        """The first `held` samples of a memory, `batch` at a time (None: all); `merged` is scratch.
+        """Prepare minibatches of `batch` samples (None: all) from the first `held` samples of a memory.
 
-        start  number that the order of the samples follows from
+        merged  scratch
+        start   determines the order of the samples
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * (batch or held)
         self._inputs, self._memory, self._batch, self._merged = inputs, memory, batch, merged
@@ -113,7 +116,7 @@ class MergedBatches:
         self._found = 0 if batch is not None else merge(memory, held, merged)[0]
 
     def next(self) -> Batch:
-        """As `Batches.next`."""
+        """Return the next minibatch; its arrays are reused."""
         merged = self._merged
         if self._batch is not None:
             self._found = merge_some(self._memory, self._walk.take(self._batch), merged)
@@ -129,9 +132,9 @@ def fit(
     *,
     shares: bool = False,
 ) -> None:
-    """Fit `parameters` [P], in place.
+    """Fit parameters [P], in place.
 
-    shares  outputs are made into probabilities by a softmax over the legal actions
+    shares  whether outputs become probabilities by a softmax over the legal actions
     """
     gradient, first, second = np.zeros((3, network.size), np.float32)
     scale = 2.0 / batches.weight
@@ -146,9 +149,12 @@ def fit(
 
 
 def loss_slope(output: Array, weight: Array, total: Array, legal: Array, *, shares: bool) -> Array:
-    """[n, A] slope, at a network's output, of the sum over n merged infosets of weight/2 · squared error.
+    """Return [n, A] the gradient of the loss at the network's output.
 
-    weight [n, 1], total [n, A] weight times the mean target; illegal actions have no part in it.
+    weight  [n, 1]
+    total   [n, A] weight times the mean target
+
+    The loss is the sum over n rows of weight/2 · squared error; illegal actions have no part in it.
     """
     if not shares:
         return (weight * output - total) * legal
@@ -158,7 +164,7 @@ def loss_slope(output: Array, weight: Array, total: Array, legal: Array, *, shar
 
 
 def softmax(output: Array, legal: Array) -> Array:
-    """[n, A] probabilities of the legal actions."""
+    """Return [n, A] probabilities of the legal actions."""
     highest = np.where(legal > 0, output, -np.inf).max(axis=1, keepdims=True)
     powers = np.exp(np.minimum(output - highest, 0)) * legal
     return powers / powers.sum(axis=1, keepdims=True)

@@ -1,7 +1,8 @@
-"""Every infoset of a game in one list, for strategies that are evaluated once an iteration and traversed as a table.
+"""Lists every infoset of a game, for strategies that are kept as a table.
 
-Infosets of player 0 come first, street by street; within a block those of a bucket lie together.  An infoset has as
-many cells as the game's widest decision has actions: what a row does not have stays 0.
+Strategies are computed once an iteration.  Infosets of player 0 come first, street by street; within a block those of a
+bucket are adjacent.  Each infoset has as many cells as the game's widest decision has actions; cells beyond its own
+actions stay 0.
 """
 
 from dataclasses import dataclass
@@ -17,18 +18,18 @@ from mccfr.tables.strategy import row_starts
 from mccfr.trees.lines import own_actions
 
 MOST_INFOSETS = 20_000_000
-"""That are listed: memory of a few hundred bytes each."""
+"""Most infosets that are listed; each takes a few hundred bytes."""
 NO_CELL = -1
-"""In `Infosets.parent`: the player has not acted before."""
+"""Marks in `Infosets.parent` that the player has not acted before."""
 
 
 class Numbering(NamedTuple):
-    """Where infosets are in the list, as kernels take it.  B blocks.
+    """Places of infosets in the list, for kernels; B blocks.
 
     base     [B] int64  first infoset of a block
     rows     [B] int64  rows of the block: infosets of a bucket
     buckets  [B] int64  buckets of the block
-    first    [3] int64  first infoset of each player, and the number of all
+    first    [3] int64  first infoset of each player, and the total number
     """
 
     base: npt.NDArray[np.int64]
@@ -39,12 +40,13 @@ class Numbering(NamedTuple):
 
 @dataclass(frozen=True)
 class Infosets:
-    """The list.  I infosets of both players, A actions at most.
+    """The list of I infosets of both players, with at most A actions.
 
-    actions  [I] int64      number of actions
-    parent   [I] int64      cell infoset·A + action of the player's own last action, NO_CELL where he has not acted
-    order    2 × [n] int64  a player's infosets, those of fewer own actions first
-    width    A
+    numbering  Numbering      places in the list
+    actions    [I] int64      number of actions
+    parent     [I] int64      cell infoset·A + action of the player's own last action; NO_CELL if it has not acted
+    order      2 × [n] int64  a player's infosets, those with fewer own actions first
+    width      int            A
     """
 
     numbering: Numbering
@@ -57,25 +59,25 @@ class Infosets:
         return len(self.actions)
 
     def of(self, player: int) -> slice:
-        """The part of the list that is a player's."""
+        """Return the part of the list for a player."""
         return slice(int(self.numbering.first[player]), int(self.numbering.first[player + 1]))
 
     def count(self, player: int) -> int:
-        """Number of a player's infosets."""
+        """Return the number of a player's infosets."""
         return int(self.numbering.first[player + 1] - self.numbering.first[player])
 
     @property
     def legal(self) -> npt.NDArray[np.bool_]:
-        """[I, A] whether there is such an action."""
+        """Return [I, A] whether each action exists."""
         return np.arange(self.width) < self.actions[:, None]
 
     def uniform(self) -> npt.NDArray[np.float64]:
-        """[I, A] float64 uniform play."""
+        """Return [I, A] float64 uniform strategies."""
         return self.legal / self.actions[:, None]
 
 
 def numbering(game: Game) -> Numbering:
-    """Where the infosets of a game are in its list; `ValueError` where they are too many, or cards are not listed."""
+    """Return the places of a game's infosets; raise `ValueError` if they cannot be listed."""
     if game.cards.dealt and game.cards.boards is None:
         raise ValueError(f"{game.name} deals its boards from the whole deck: its infosets cannot be listed")
     if game.infosets.sum() > MOST_INFOSETS:
@@ -93,10 +95,10 @@ def numbering(game: Game) -> Numbering:
 
 
 def list_infosets(game: Game) -> Infosets:
-    """The infosets of a game.
+    """Return the infosets of a game.
 
-    Raises `ValueError` where they are too many, where cards are not listed, and where a player forgets what he held or
-    did: then no reach belongs to an infoset.
+    Raises `ValueError` if there are too many, if cards are not listed, and for imperfect recall, with which an infoset
+    has no unique own reach.
     """
     places, arrays = numbering(game), game.tree.arrays
     width = int(arrays.count[game.tree.decisions].max())
@@ -133,9 +135,9 @@ def list_infosets(game: Game) -> Infosets:
 
 @njit
 def own_reach(order, parent, sigma, reach):
-    """Fill reach [I] at a player's infosets `order` with his own probability of getting there, in place.
+    """Fill reach [I] at a player's infosets `order` with the player's own reach, in place.
 
-    parent [I] and sigma [I, A] as in `Infosets`.
+    parent, sigma  [I] and [I, A] as in `Infosets`
     """
     width = sigma.shape[1]
     for infoset in order:
@@ -159,7 +161,7 @@ def _add_reached(base, rows, starts, sigma, reach, weight, sums):
 
 
 class Averaging:
-    """Adds strategies to sums [buckets, slots] by block, each row by the player's own reach."""
+    """Adds strategies to sums [buckets, slots] by block, each row weighted by the player's own reach."""
 
     def __init__(self, game: Game, infosets: Infosets) -> None:
         self._infosets = infosets
@@ -169,10 +171,10 @@ class Averaging:
     def add(
         self, player: int, sigma: npt.NDArray[np.float64], weight: float, sums: "list[npt.NDArray[np.float64] | None]"
     ) -> None:
-        """Add weight · reach · sigma of a player's infosets to the sums of his blocks, in place.
+        """Add weight · reach · sigma of a player's infosets to the sums of the player's blocks, in place.
 
         sigma  [I, A]
-        sums   by block; None where nobody acts
+        sums   by block; None for blocks without decisions
         """
         infosets, places = self._infosets, self._infosets.numbering
         own_reach(infosets.order[player], infosets.parent, sigma, self._reach)
@@ -183,13 +185,13 @@ class Averaging:
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
     def weights(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """[buckets, rows] of a block from values [I] by infoset."""
+        """Return [buckets, rows] of a block from values [I] by infoset."""
         places = self._infosets.numbering
         base, rows, buckets = int(places.base[block]), int(places.rows[block]), int(places.buckets[block])
         return values[base : base + buckets * rows].reshape(buckets, rows)
 
     def rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """[buckets, slots] of a block from values [I, A] by infoset."""
+        """Return [buckets, slots] of a block from values [I, A] by infoset."""
         legal = np.arange(values.shape[1]) < np.diff(self._starts[block])[:, None]
         cells = [self.weights(block, values[:, action]) for action in range(values.shape[1])]
         return np.stack(cells, axis=2)[:, legal]

@@ -1,4 +1,4 @@
-"""What a run has learnt, as its tables hold it: memories, networks, and the strategies that follow from them."""
+"""Typed access to the tables of a run with listed infosets: memories, networks and their strategies."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -21,23 +21,23 @@ from mccfr.tables.layout import table_name
 from storage.schema import ArraySpec
 
 SAMPLES, STRATEGIES, NETWORKS = range(3)
-"""Cells of `counters`: what the memories of a player have been offered, and networks that were met."""
+"""Cells of `counters`: samples offered to a player's two memories, and networks so far."""
 LOSS, EXPLAINED = range(2)
-"""Cells of `figures`: of the newest fit, `memory.squared_error`."""
+"""Cells of `figures`, from `memory.squared_error` of the newest fit."""
 ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM = 0, 2, 4, 6
-"""Numbers of random streams, to which the player's is added."""
+"""Numbers of random streams; the player's number is added."""
 LEAST_WEIGHT = 1e-30
-"""Of a row that a network has a strategy for and nothing was sampled at."""
-_ROWS = 1 << 16  # infosets that a network is evaluated on at a time
+"""Weight of a row without samples, whose strategy comes from a network."""
+_ROWS = 1 << 16  # infosets in one evaluation of a network
 
 Tables = Mapping[str, npt.NDArray[Any]]
 
 
 class MemoryKind(NamedTuple):
-    """What a memory is of.
+    """A kind of memory.
 
     value    name of its table of values
-    counter  cell of `counters` that says how many samples it has been offered
+    counter  cell of `counters` with the number of samples offered
     stream   number of its random stream
     """
 
@@ -54,9 +54,11 @@ MEMORIES = {
 
 @njit
 def match_regrets(advantage, actions, first, sigma):
-    """Fill sigma [I, A] at a player's infosets, from `first` on, by regret matching on his advantages [n, A], in place.
+    """Fill sigma [I, A] by regret matching on advantages [n, A] at infosets from `first` on, in place.
 
-    actions [I].  Where none is positive: the largest, shared where several are.
+    actions  [I] number of actions
+
+    If no advantage is positive, the largest gets probability 1, shared among equals.
     """
     for row in range(advantage.shape[0]):
         infoset, total, highest = first + row, 0.0, -np.inf
@@ -81,7 +83,7 @@ def play(
     first: int,
     sigma: npt.NDArray[np.float64],
 ) -> None:
-    """As `match_regrets`; of former runs all alike where no advantage is positive, if they say so."""
+    """Fill sigma as `match_regrets`; former runs may play uniformly if no advantage is positive."""
     match_regrets(advantage, actions, first, sigma)
     if former_value(config, "fallback", "argmax") == "uniform":
         counts = actions[first : first + len(advantage), None]
@@ -91,13 +93,16 @@ def play(
 
 
 def descent(config: DeepCfrConfig, steps: int) -> Descent:
-    """How networks are fitted, in so many steps."""
+    """Return the options for fitting networks in `steps` steps."""
     longest = float(former_value(config, "gradient_norm", LONGEST_GRADIENT))
     return Descent(steps, config.learning_rate, config.decay == "linear", longest)
 
 
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
-    """A player's network and what it is shown; `ValueError` for branches in a game without cards that have names."""
+    """Return a player's network and its inputs.
+
+    Raise `ValueError` for branches in a game without named cards.
+    """
     found = features(game, infosets, player)
     inputs = Inputs(found.values, infosets.legal[infosets.of(player)].astype(np.float32))
     if config.network == "branches":
@@ -113,12 +118,12 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
 
 
 def keeps_sums(config: DeepCfrConfig) -> bool:
-    """Whether the explicit average is kept up as the run goes: as long as every strategy counts in it."""
+    """Return whether the explicit average is updated during the run, for which every strategy must count."""
     return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
 
 
 def kept_networks(config: DeepCfrConfig) -> int:
-    """For how many networks of a player there is room, uniform play among them."""
+    """Return the number of a player's networks that the tables can hold, uniform play included."""
     if config.keep_networks != "all":
         return int(config.keep_networks)
     assert config.horizon is not None
@@ -126,7 +131,9 @@ def kept_networks(config: DeepCfrConfig) -> int:
 
 
 def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Names, shapes and dtypes of the tables over listed infosets; `dtype` is that of what memories hold.
+    """Return names, shapes and dtypes of the tables over listed infosets.
+
+    `dtype` is for the contents of memories.
 
     Raises `ValueError` for games whose infosets cannot be listed.
     """
@@ -150,7 +157,10 @@ def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> t
 
 
 def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[ArraySpec]:
-    """Tables of a player's networks of `size` parameters (None: there are none), of counters and of figures."""
+    """Return the specs of a player's networks, counters and figures.
+
+    size  number of parameters; None: no networks
+    """
     at, specs = f"networks/player{player}", []
     if size is not None:
         kept = kept_networks(config)
@@ -168,7 +178,7 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
 
 
 def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
-    """Tables of a player's memories; with `cards` a sample names a node and so many cards, no infoset."""
+    """Return the specs of a player's memories; with `cards` a sample names a node and that many cards."""
     kinds = ("memory", "strategy_memory") if "network" in config.averages else ("memory",)
     specs = []
     for kind in kinds:
@@ -183,36 +193,36 @@ def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, c
 
 
 def memory_columns(tables: Tables, player: int, kind: str, names: Sequence[str]) -> tuple[list[npt.NDArray[Any]], int]:
-    """The tables of a player's memory, those of `names` and then its values, and how many samples it holds."""
+    """Return a player's memory as its columns `names` and then its values, and its number of samples."""
     found = MEMORIES[kind]
     columns = [tables[f"{kind}/player{player}/{name}"] for name in (*names, found.value)]
     return columns, min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
 
 
 class Learnt(Protocol):
-    """What a player's networks are fitted to, as the tables of a run hold it."""
+    """Access to the data that a player's networks are fitted to."""
 
     @property
     def config(self) -> DeepCfrConfig:
-        """The `[solver]` table."""
+        """Return the `[solver]` table."""
 
     def network_of(self, player: int) -> Network:
-        """A player's network."""
+        """Return a player's network."""
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
-        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
 
     def batches(self, player: int, start: int, kind: str = "memory") -> Batches:
-        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+        """Return minibatches of a player's memory in the order given by `start`."""
 
     def whole(self, player: int, start: int) -> Iterator[Batch]:
-        """A pass over a player's memory; `start` as of `batches`, where it goes by minibatches."""
+        """Yield a player's memory once; `start` is the order of minibatches, if it is read by these."""
 
 
 def fit_average(learnt: Learnt, player: int, iterations: int) -> npt.NDArray[np.float32]:
-    """[P] parameters of a player's average strategy after some iterations, fitted to his strategy memory from scratch.
+    """Return [P] parameters of a player's average strategy, fitted from scratch to the strategy memory.
 
-    0 where it holds nothing.
+    They are 0 if the memory is empty.
     """
     network, config, stream = learnt.network_of(player), learnt.config, player + STRATEGY_STREAM
     if not learnt.memory(player, "strategy_memory")[1]:
@@ -225,12 +235,11 @@ def fit_average(learnt: Learnt, player: int, iterations: int) -> npt.NDArray[np.
 
 
 class Learned:
-    """The tables of a run by what they mean.  I infosets of both players, n of one, A actions.
+    """Typed access to the tables of a run: I infosets of both players, n of one, A actions.
 
-    Attributes:
-        averaging: adds strategies to sums
-        merged:    scratch, by player
-        networks:  network and inputs by player; none where tables are fitted
+    averaging  Averaging  adds strategies to sums
+    merged     scratch, by player
+    networks   network and inputs by player; none if tables are fitted
     """
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
@@ -245,7 +254,7 @@ class Learned:
             self._check(player)
 
     def _check(self, player: int) -> None:
-        """Raise `ValueError` where a memory names an infoset that there is not, or a counter is none."""
+        """Raise `ValueError` if a memory names an invalid infoset, or a counter is negative."""
         if (self.tables[f"counters/player{player}"] < 0).any():
             raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
         for kind in ("memory", "strategy_memory"):
@@ -256,16 +265,16 @@ class Learned:
                     raise ValueError(f"{kind}/player{player}/infoset names infosets that {self.game.name} has not")
 
     def network_of(self, player: int) -> Network:
-        """As `Learnt.network_of`."""
+        """Return a player's network."""
         return self.networks[player][0]
 
     def batches(self, player: int, start: int, kind: str = "memory") -> MergedBatches:
-        """As `Learnt.batches`."""
+        """Return minibatches of a player's memory in the order given by `start`."""
         batch = None if self.config.batch == "all" else int(self.config.batch)
         return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
 
     def whole(self, player: int, start: int) -> Iterator[Batch]:
-        """A player's whole memory, samples of one infoset merged; the arrays are those of `merged`."""
+        """Yield a player's whole memory with samples of one infoset merged; arrays are those of `merged`."""
         inputs, (memory, held), merged = self.networks[player][1], self.memory(player), self.merged[player]
         found = merge(memory, held, merged)[0]
         for at in range(0, found, _ROWS):
@@ -274,18 +283,18 @@ class Learned:
             yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
-        """As `Learnt.memory`."""
+        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
         columns, held = memory_columns(self.tables, player, kind, ("infoset", "weight"))
         return Memory(*columns), held
 
     def advantages(self, player: int) -> npt.NDArray[np.float64]:
-        """[n, A] a player's advantages by now, at his infosets."""
+        """Return [n, A] a player's current advantages at the player's infosets."""
         if self.config.fit == "table":
             return means(*self.memory(player), self.merged[player])
         return self.outputs(player, self.tables[f"network/player{player}"])
 
     def outputs(self, player: int, parameters: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """[n, A] what a network of a player says at his infosets; 0 for actions that are not there."""
+        """Return [n, A] outputs of a player's network at the player's infosets; 0 for missing actions."""
         network, inputs = self.networks[player]
         rows = np.arange(self.infosets.count(player))
         parts = [rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)]
@@ -293,5 +302,5 @@ class Learned:
         return (found * inputs.legal).astype(np.float64)
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
-        """Fill sigma [I, A] at a player's infosets by what he plays on advantages [n, A], in place."""
+        """Fill sigma [I, A] at a player's infosets with the strategy of advantages [n, A], in place."""
         play(self.config, advantages, self.infosets.actions, self.infosets.of(player).start, sigma)

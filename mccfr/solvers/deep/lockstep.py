@@ -1,11 +1,11 @@
-"""External sampling of many deals in step, for games whose infosets are too many to evaluate them all.
+"""External sampling of many deals in lockstep, for games with too many infosets to evaluate all.
 
-A network is worth evaluating on many rows at once only.  So traversals go down together, one level of the tree after
-the other: at each, what either player plays there is one product; what follows is the next level.  Then values come
-up, level by level, with a sample at each of the traverser's decisions and what the opponent plays at each of his.
+A network is efficient only on many rows at once.  So traversals go down together, one level of the tree after the
+other; the strategies of a player on a level are one matrix product.  Then values come up level by level.  Each of the
+traverser's decisions gives a sample of regrets, each of the opponent's a sample of its strategy.
 
-What is drawn at a node is a function of the deal's random word and of the node, so nothing depends on how many deals go
-together, but for the last bits of matrix products.
+A draw at a node is a function of the deal's random word and of the node.  So results do not depend on the number of
+deals together, except for the last bits of matrix products.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
 class Level(NamedTuple):
-    """Nodes that traversals have come to.  n of them.
+    """n nodes that traversals have reached.
 
-    deal   [n] int32
-    node   [n] int32
-    first  [n] int32  the first of those below, in the level below
+    deal   [n] int32  deal of each
+    node   [n] int32  node of each
+    first  [n] int32  index of its first child in the level below
     """
 
     deal: npt.NDArray[np.int32]
@@ -39,10 +39,10 @@ class Level(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What traversals leave, in the order in which they came to it.  n samples, A actions.
+    """Samples of traversals in the order visited: n samples, A actions.
 
-    deal   [n] int32     among those that went together
-    node   [n] int32
+    deal   [n] int32       index of the deal among those together
+    node   [n] int32       decision
     value  [n, A] float64  regrets in chips, or probabilities
     """
 
@@ -53,7 +53,10 @@ class Seen(NamedTuple):
 
 @nogil_njit
 def fill_words(seed, traverser, first, state, words):
-    """Fill words [K] uint64 with those of traversals first..first+K-1, in place; state [4] uint64 is scratch."""
+    """Fill words [K] uint64 with the random words of traversals first to first+K-1.
+
+    State [4] uint64 is scratch.
+    """
     for k in range(words.shape[0]):
         seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
         words[k] = state[0]
@@ -61,7 +64,12 @@ def fill_words(seed, traverser, first, state, words):
 
 @nogil_njit
 def meet(hands, lines, block, level, rows, out):
-    """out [m, U] = hands [B, K, U] of a block and deal + lines [N, U] of a node, cut below 0, at `rows` of a level."""
+    """Compute the first layer that needs cards and bets: out [m, U] = max(hands + lines, 0).
+
+    hands  [B, K, U] by block and deal
+    lines  [N, U] by node
+    rows   [m] indices of nodes in the level
+    """
     for i in range(rows.shape[0]):
         node = level.node[rows[i]]
         hand, line = hands[block[node], level.deal[rows[i]]], lines[node]
@@ -71,9 +79,12 @@ def meet(hands, lines, block, level, rows, out):
 
 @nogil_njit
 def expand(tree, level, sigma, words, traverser, below):
-    """Fill `below`, in place, with what traversals come to from a level, and the level's `first`; returns how many.
+    """Fill `below` with the nodes that follow a level, and the level's `first`, in place.
 
-    sigma [n, A] at decisions of the level; words [K] uint64.
+    Return their number.
+
+    sigma  [n, A] strategies at decisions of the level
+    words  [K] uint64 random words of the deals
     """
     tail = 0
     for i in range(level.node.shape[0]):
@@ -95,9 +106,11 @@ def expand(tree, level, sigma, words, traverser, below):
 
 @nogil_njit
 def settle(tree, level, sigma, result, traverser, under, value, gain):
-    """Fill value [n] of a level's nodes in chips of the traverser, and gain [n, A] at his decisions, in place.
+    """Fill value [n] of a level's nodes in chips of the traverser, and gain [n, A] at its decisions.
 
     under  values of the level below
+
+    Both arrays are changed in place.
     """
     sign = 1.0 - 2.0 * traverser
     for i in range(level.node.shape[0]):
@@ -116,9 +129,9 @@ def settle(tree, level, sigma, result, traverser, under, value, gain):
 
 
 class Strategies:
-    """What both players play, where traversals come to.
+    """Strategies of both players at nodes that traversals reach.
 
-    Parameters of 0, which every run begins with, say 0 for every action: that is uniform play.
+    Networks start with parameters of 0, whose outputs of 0 give uniform play.
     """
 
     def __init__(
@@ -128,7 +141,7 @@ class Strategies:
         self._lines = [apart[player].bets(parameters[player], seen.lines) for player in range(2)]
 
     def hands(self, hands: DealtHands) -> npt.NDArray[np.float32]:
-        """[2·S, K, U] by block: what the cards that a player sees add up to."""
+        """Return [2·S, K, U] by block: the cards' part of the first layer that needs cards and bets."""
         known, width = self._view.known, self._view.cards
         found = []
         for street in range(len(known)):
@@ -159,9 +172,11 @@ def traverse(
     words: npt.NDArray[np.uint64],
     traverser: int,
 ) -> tuple[Seen, Seen, int]:
-    """Traversals of all deals; returns the traverser's samples, the opponent's strategies, and nodes touched.
+    """Run traversals of all deals.
 
-    words    [K] uint64, a random one for each
+    Return the traverser's samples, the opponent's strategies, and nodes touched.
+
+    words  [K] uint64 random word of each deal
     """
     count, width, nodes = len(hands), int(tree.count.max()), 0
     parts, levels, sigmas = strategies.hands(hands), [], []

@@ -1,16 +1,14 @@
-"""Memories of samples: reservoirs of a fixed size (Vitter 1985, algorithm R), read as minibatches or as a whole.
+"""Memories of samples: reservoirs of fixed size (Vitter 1985, algorithm R).
 
-Every sample that was ever offered is in the memory with the same chance, whatever its weight.  Which one it takes the
-place of is a function of its number and the run's seed, so that a memory that is filled by several sessions is the same
-as one that is filled at once.
+Every offered sample is in the memory with the same probability; its weight does not matter.  The place of a new sample
+is a function of its number and the run's seed.  So a memory filled in several sessions equals one filled at once.
 
-A minibatch is taken by a walk over the memory (`SampleOrder`) whose neighbours lie far apart: no sample comes again
-before all others have come, and any stretch of the walk is spread evenly over the memory, whose order is that of the
-iterations.  So gradients of minibatches in a row make up for each other's errors, where independent draws only average
-them out.
+Minibatches follow a walk over the memory with large steps (`SampleOrder`).  No sample is repeated before all others
+were read.  Any stretch of the walk is spread evenly over the memory, whose order is that of the iterations.  So the
+errors of consecutive minibatches compensate each other; with independent draws they would only average out.
 
-A loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are *merged*
-when they are read: their weights are added up, and their values times their weights.  It changes nothing but rounding.
+The loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are
+*merged* when they are read: weights are added up, and values times weights.  This changes only rounding.
 """
 
 from collections.abc import Sequence
@@ -27,17 +25,20 @@ from mccfr.rng import RESERVOIR, new_stream, random_at
 Array = npt.NDArray[Any]
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 AHEAD = 32
-"""Samples that are asked for before the first of them is read.  A memory is far larger than caches, so each would be
-waited for; where all of a minibatch are asked for at once, the first are gone again when they are read."""
-_GOLDEN = 0.6180339887498949  # multiples of it, less whole numbers, are spread evenly however many there are
+"""Samples that are prefetched before the first of them is read.
+
+A memory is far larger than the caches, so each read would wait.  If a whole minibatch were prefetched at once, its
+first samples would leave the cache before they are read.
+"""
+_GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are spread evenly, for any number of them
 
 
 class Memory(NamedTuple):
-    """Samples of one player.  M of them at most, A actions.
+    """Samples of one player: at most M, A actions.
 
-    infoset  [M] int32       in the player's own list
-    weight   [M] float       in the loss
-    value    [M, A] float    regrets in chips, or probabilities
+    infoset  [M] int32     number in the player's own list
+    weight   [M] float     weight in the loss
+    value    [M, A] float  regrets in chips, or probabilities
     """
 
     infoset: npt.NDArray[np.int32]
@@ -46,12 +47,12 @@ class Memory(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """Samples, those of an infoset as one.  I infosets of the player, A actions.
+    """Samples merged by infoset: I infosets of the player, A actions.
 
-    row     [I] int64       infosets in the order in which they were met, as many as `merge` or `merge_some` returns
+    row     [I] int64       infosets in the order found, as many as `merge` or `merge_some` returns
     weight  [I] float64     sum of the weights, by place in `row`
     total   [I, A] float64  sum of weight times value
-    place   [I] int64       scratch: where an infoset is in `row`; -1 outside of a call
+    place   [I] int64       scratch: index of an infoset in `row`; -1 between calls
     """
 
     row: npt.NDArray[np.int64]
@@ -61,30 +62,32 @@ class Merged(NamedTuple):
 
 
 class SampleOrder:
-    """Numbers of the samples that a memory holds, in the order in which minibatches take them."""
+    """The order in which minibatches take the samples of a memory."""
 
     def __init__(self, held: int, start: int) -> None:
-        """`start`: any number; what the walk begins with follows from it."""
+        """Prepare a walk over `held` samples; `start` (any number) determines the first one."""
         self._held, self._at, self._stride = held, start % held, max(1, int(held * _GOLDEN))
         while gcd(self._stride, held) != 1:
             self._stride += 1
 
     def take(self, count: int) -> npt.NDArray[np.int64]:
-        """[count] the next of them."""
+        """Return [count] the numbers of the next samples."""
         numbers = (self._at + self._stride * np.arange(count)) % self._held
         self._at = (self._at + self._stride * count) % self._held
         return numbers
 
 
 def new_merged(infosets: int, width: int) -> Merged:
-    """Room for the samples of a player's infosets."""
+    """Return memory for the merged samples of a player's infosets."""
     row, place = np.zeros(infosets, np.int64), np.full(infosets, -1)
     return Merged(row, np.zeros(infosets), np.zeros((infosets, width)), place)
 
 
 @njit
 def reservoir_place(word, seen):
-    """Where thing number `seen` (from 0) goes in a reservoir that is full; a place beyond its end is nowhere.
+    """Return the place of item number `seen` (from 0) in a full reservoir.
+
+    Beyond its end the item is dropped.
 
     word  uint64 random number of the reservoir
     """
@@ -94,31 +97,31 @@ def reservoir_place(word, seen):
 
 @njit
 def _fill_places(word, offered, room, places):
-    """Fill places [n] int64 with where the things after the first `offered` go, in place; as `reservoir_place`."""
+    """Fill places [n] int64 with the reservoir places of the items after the first `offered`, in place."""
     for k in range(places.shape[0]):
         seen = offered + k
         places[k] = seen if seen < room else reservoir_place(word, seen)
 
 
 def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
-    """Offer samples to a memory, in place; returns how many it has been offered by now.
+    """Offer samples to a memory, in place; return the total number offered so far.
 
-    memory   its columns, [M, ...] each
+    memory   columns of the memory, [M, ...] each
     samples  the same columns of the samples, [n, ...]
-    offered  samples before
-    number   of the memory: each has a stream of its own
+    offered  number of samples offered before
+    number   number of the memory's random stream
     """
     room, places = len(memory[0]), np.zeros(len(samples[0]), np.int64)
     _fill_places(new_stream(seed, number, RESERVOIR)[0], offered, room, places)
     kept = np.flatnonzero(places < room)
     for column, added in zip(memory, samples, strict=True):
-        column[places[kept]] = added[kept]  # the last of those that go to one place stays
+        column[places[kept]] = added[kept]  # if several have the same place, the last one stays
     return offered + len(places)
 
 
 @inline_njit
 def _add_sample(memory, sample, merged, found):
-    """Add a sample to what is merged, in place; returns the number of infosets found."""
+    """Add a sample to the merged ones, in place; return the number of infosets found."""
     infoset = np.int64(memory.infoset[sample])
     at = merged.place[infoset]
     if at < 0:
@@ -154,7 +157,7 @@ def merge(memory, held, merged):
 
 @njit
 def merge_some(memory, drawn, merged):
-    """Merge the samples of numbers `drawn` [K] int64 into `merged`, in place; returns the number of infosets."""
+    """Merge the samples numbered `drawn` [K] int64 into `merged`, in place; return the number of infosets."""
     found, width, count = 0, memory.value.shape[1], len(drawn)
     for k in range(count + AHEAD):
         if k < count:
@@ -169,7 +172,10 @@ def merge_some(memory, drawn, merged):
 
 
 def squared_error(memory: Memory, held: int, output: npt.NDArray[np.float64], merged: Merged) -> tuple[float, float]:
-    """(weighted mean squared error of `output` [I, A] over a memory, share of the values' mean square it explains)."""
+    """Return (weighted mean squared error over a memory, share of the mean square that is explained).
+
+    output  [I, A] of a network or table
+    """
     found, weights, squares = merge(memory, held, merged)
     if not weights:
         return 0.0, 0.0
@@ -180,7 +186,10 @@ def squared_error(memory: Memory, held: int, output: npt.NDArray[np.float64], me
 
 
 def means(memory: Memory, held: int, merged: Merged) -> npt.NDArray[np.float64]:
-    """[I, A] weighted mean of each infoset's samples, exact; 0 where there is none: a table in a network's place."""
+    """Return [I, A] the exact weighted mean of each infoset's samples, in place of a network.
+
+    0 without samples.
+    """
     found, _, _ = merge(memory, held, merged)
     table = np.zeros_like(merged.total)
     table[merged.row[:found]] = merged.total[:found] / merged.weight[:found, None]

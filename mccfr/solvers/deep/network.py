@@ -1,7 +1,7 @@
-"""Small networks as a list of layers over one flat array of parameters, with the gradient of each.
+"""Small networks as a list of layers over one flat array of parameters, with gradients.
 
-Matrix products are numpy's; a network of 10,000 to 100,000 parameters with one fixed gradient needs nothing more.
-Networks work in the dtype of their parameters: float32 in training, float64 where gradients are checked.
+Matrix products are numpy's.  A network of 10,000 to 100,000 parameters needs no deep-learning library.  Networks
+compute in the dtype of their parameters: float32 in training, float64 in tests of gradients.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,19 +18,19 @@ _LEAST_VARIANCE = 1e-6
 
 
 class Columns(NamedTuple):
-    """Columns first..stop-1 of the input."""
+    """A layer with the columns first to stop-1 of the input."""
 
     first: int
     stop: int
 
 
 class Dense(NamedTuple):
-    """source · W + b: W [inputs, outputs] at `at` in the parameters, b after it.
+    """A full layer, source · W + b, with W [inputs, outputs] at `at` in the parameters and b after it.
 
-    source     place of the layer it takes; -1: the network's input, which may be rows of a one-hot matrix as numbers
-    rectified  max(·, 0) of the result
-    skip       the source is added before that
-    biased     False: there is no b, and nothing is rectified
+    source     index of the layer before; -1: the network's input, which may be row numbers of a one-hot matrix
+    rectified  whether the result is max(·, 0)
+    skip       whether the source is added before that
+    biased     False: there is no b, and the result is not rectified
     """
 
     source: int
@@ -43,13 +43,13 @@ class Dense(NamedTuple):
 
 
 class Join(NamedTuple):
-    """Results of several layers side by side."""
+    """A layer that puts the results of several layers side by side."""
 
     sources: tuple[int, ...]
 
 
 class Normalise(NamedTuple):
-    """Each row to mean 0 and variance 1."""
+    """A layer that scales each row to mean 0 and variance 1."""
 
     source: int
 
@@ -58,7 +58,7 @@ Layer = Columns | Dense | Join | Normalise
 
 
 class LayerBuilder:
-    """Puts a network together: every method adds a layer and returns its place."""
+    """Builds a network; every method adds a layer and returns its index."""
 
     def __init__(self) -> None:
         self.layers: list[Layer] = []
@@ -69,7 +69,7 @@ class LayerBuilder:
         return len(self.layers) - 1
 
     def columns(self, first: int, stop: int) -> int:
-        """Part of the input."""
+        """Add a layer with part of the input."""
         return self._add(Columns(first, stop))
 
     def dense(
@@ -82,37 +82,36 @@ class LayerBuilder:
         skip: bool = False,
         biased: bool = True,
     ) -> int:
-        """A full layer; see `Dense`."""
+        """Add a full layer; see `Dense`."""
         place = self._add(Dense(source, inputs, outputs, self.size, rectified, skip, biased))
         self.size += inputs * outputs + outputs * biased
         return place
 
     def join(self, sources: Sequence[int]) -> int:
-        """Layers side by side."""
+        """Add a layer that joins others."""
         return self._add(Join(tuple(sources)))
 
     def normalise(self, source: int) -> int:
-        """A normalised layer."""
+        """Add a normalised layer."""
         return self._add(Normalise(source))
 
 
 class Network:
     """A network of P parameters.
 
-    Attributes:
-        layers: the last is the output
-        size:   P
+    layers  the last is the output
+    size    P
     """
 
     def __init__(self, layers: Sequence[Layer], size: int) -> None:
         self.layers, self.size = tuple(layers), size
-        self._learns: list[bool] = []  # whether parameters have a part in what a layer makes: else it needs no slope
+        self._learns: list[bool] = []  # whether a layer's result depends on parameters; else it needs no gradient
         for layer in self.layers:
             joins = isinstance(layer, Join) and any(self._learns[source] for source in layer.sources)
             self._learns.append(joins or isinstance(layer, Dense | Normalise))
 
     def initial(self, state: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
-        """[P] parameters to begin with: weights and biases uniform within ±1/√inputs; `state` is advanced."""
+        """Return [P] initial parameters, uniform within ±1/√inputs; `state` is advanced."""
         parameters = np.zeros(self.size)
         _fill_uniform(state, parameters)
         for layer in self.layers:
@@ -121,14 +120,20 @@ class Network:
         return parameters.astype(np.float32)
 
     def forward(self, parameters: Array, given: Array | npt.NDArray[np.int64]) -> list[Array]:
-        """What every layer makes of an input [n, F], or of [n] rows of a one-hot matrix; the last is the output."""
+        """Return the result of every layer for an input [n, F], or for [n] rows of a one-hot matrix.
+
+        The last is the output.
+        """
         found: list[Array] = []
         for layer in self.layers:
             found.append(_made(layer, parameters, given, found))
         return found
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
-        """(place of the layer it takes, weights [U, A], bias [A]) of the last layer, as views of the parameters."""
+        """Return (index of its source layer, weights [U, A], bias [A]) of the last layer.
+
+        Weights and bias are views of the parameters.
+        """
         layer = self.layers[-1]
         assert isinstance(layer, Dense) and layer.source >= 0 and not layer.rectified
         return layer.source, *_weights(layer, parameters)
@@ -136,9 +141,11 @@ class Network:
     def backward(
         self, parameters: Array, given: Array | npt.NDArray[np.int64], found: list[Array], slope: Array, gradient: Array
     ) -> None:
-        """Fill `gradient` [P], in place, from the slope [n, A] of a loss at the output, which is used up.
+        """Fill `gradient` [P] from the gradient `slope` [n, A] of a loss at the output, in place.
 
-        found  of `forward` on the same input, whose rows are all different where they are numbers
+        `slope` is overwritten.
+
+        found  results of `forward` on the same input; its rows must be distinct if they are numbers
         """
         slopes: list[Array | None] = [None] * len(found)
         slopes[-1] = slope
@@ -178,7 +185,7 @@ def _made(
     given: Array | npt.NDArray[np.int64],
     found: Sequence[Array] | Mapping[int, Array],
 ) -> Array:
-    """What a layer makes of the input and of the results `found` of those before it."""
+    """Return a layer's result from the input and the results `found` of the layers before."""
     if isinstance(layer, Dense):
         source = given if layer.source < 0 else found[layer.source]
         weight, bias = _weights(layer, parameters)
@@ -198,14 +205,18 @@ def _made(
 
 
 class Apart:
-    """A network by parts: what follows from cards alone, what from bets alone, and what needs both.
+    """Evaluates a network in parts: the cards' part, the bets' part, and the rest.
 
-    A hand on a board meets many decisions, and a decision many hands.  So either part is evaluated once, up to the sum
-    in the first layer that needs both, and only the rest for each pair.  The same numbers but for rounding.
+    A hand on a board occurs at many decisions, and a decision with many hands.  So each part is evaluated once, up to
+    the sum in the first layer that needs both.  Only the rest is evaluated for each pair.  Results are equal up to
+    rounding.
     """
 
     def __init__(self, network: Network, card_columns: int) -> None:
-        """`card_columns` of the input come first; `ValueError` where cards and bets do not first meet in a join."""
+        """Prepare a network whose first `card_columns` inputs are cards.
+
+        Raises `ValueError` unless cards and bets first meet in a join.
+        """
         self._layers, self._columns = network.layers, card_columns
         sees: list[frozenset[str]] = []
         for layer in self._layers:
@@ -228,30 +239,30 @@ class Apart:
 
     @property
     def width(self) -> int:
-        """U: outputs of the first layer that needs both."""
+        """Return U, the outputs of the first layer that needs both."""
         return self._first.outputs
 
     def cards(self, parameters: Array, values: Array) -> Array:
-        """[n, U] what cards [n, card columns] add to the first layer that needs both."""
+        """Return [n, U] the cards' part of the first layer that needs both, from cards [n, card columns]."""
         joined = self._part("cards", self._cards, parameters, values)
         return joined @ _weights(self._first, parameters)[0][: joined.shape[1]]
 
     def bets(self, parameters: Array, values: Array) -> Array:
-        """[n, U] what bets [n, bet columns] add to it, its bias among that."""
+        """Return [n, U] the bets' part of that layer, bias included, from bets [n, bet columns]."""
         wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
         wide[:, self._columns :] = values
         joined, (weight, bias) = self._part("bets", self._bets, parameters, wide), _weights(self._first, parameters)
         return joined @ weight[-joined.shape[1] :] + bias
 
     def rest(self, parameters: Array, joined: Array) -> Array:
-        """[n, A] the output, from the first layer's result: the sum [n, U] of both, cut below 0."""
+        """Return [n, A] the output, from the rectified sum [n, U] of both parts."""
         found: dict[int, Array] = {self._place: joined}
         for place in range(self._place + 1, len(self._layers)):
             found[place] = _made(self._layers[place], parameters, joined, found)
         return found[len(self._layers) - 1]
 
     def _part(self, what: str, sources: tuple[int, ...], parameters: Array, values: Array) -> Array:
-        """The results of `sources`, side by side, of layers that see nothing but cards, or nothing but bets."""
+        """Return the joined results of `sources`, from layers that see only cards or only bets."""
         found: dict[int, Array] = {}
         for place, layer in enumerate(self._layers):
             if self._sees[place] == {what}:
@@ -260,7 +271,7 @@ class Apart:
 
 
 def _deviation(centred: Array) -> Array:
-    """[n, 1] standard deviation of rows of mean 0."""
+    """Return [n, 1] standard deviations of rows with mean 0."""
     return np.sqrt((centred * centred).mean(axis=1, keepdims=True) + centred.dtype.type(_LEAST_VARIANCE))
 
 
@@ -274,14 +285,14 @@ def _span(layer: Dense) -> slice:
 
 
 def _weights(layer: Dense, flat: Array) -> tuple[Array, Array]:
-    """W [inputs, outputs] and b [outputs] of a layer, as views of a flat array [P]."""
+    """Return W [inputs, outputs] and b [outputs] of a layer, as views of a flat array [P]."""
     middle = layer.at + layer.inputs * layer.outputs
     return flat[layer.at : middle].reshape(layer.inputs, layer.outputs), flat[middle : _span(layer).stop]
 
 
 @njit
 def _finish(made, bias, rectified):
-    """Add a bias [outputs] to every row of made [n, outputs], and cut below 0 where it is rectified, in place."""
+    """Add a bias [outputs] to every row of made [n, outputs], and rectify it if asked, in place."""
     for row in range(made.shape[0]):
         for k in range(made.shape[1]):
             number = made[row, k] + bias[k]
@@ -290,7 +301,7 @@ def _finish(made, bias, rectified):
 
 @njit
 def _cut(slope, made, rectified, steps):
-    """Set slope [n, outputs] to 0 where a rectified layer made 0, and `steps` [outputs] to its sums, in place."""
+    """Set slope [n, outputs] to 0 where a rectified layer gave 0, and steps [outputs] to its sums."""
     for k in range(steps.shape[0]):
         steps[k] = 0
     for row in range(slope.shape[0]):
@@ -302,16 +313,16 @@ def _cut(slope, made, rectified, steps):
 
 @njit
 def _fill_uniform(state, numbers):
-    """Fill with numbers in [-1, 1), in place."""
+    """Fill an array with random numbers in [-1, 1), in place."""
     for k in range(numbers.shape[0]):
         numbers[k] = 2.0 * uniform(state) - 1.0
 
 
 def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False) -> Network:
-    """A plain stack: `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
+    """Return a stack of `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
 
-    cards      columns of cards that come first, where they may be evaluated apart from bets (`Apart`); 0: they may not
-    reads_all  the output sees every hidden layer, not only the last
+    cards      leading columns that are cards, so that they can be evaluated apart from bets (`Apart`); 0: none
+    reads_all  whether the output sees every hidden layer, and not only the last
     """
     builder, source, width = LayerBuilder(), -1, inputs
     if cards:
@@ -327,12 +338,12 @@ def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *,
 def branches(
     groups: Sequence[int], bets: int, actions: int, units: int, card_units: int, *, reads_all: bool = False
 ) -> Network:
-    """Brown et al. 2019, section 5.1: a branch of cards, one of bets, and a trunk with skips whose end is normalised.
+    """Return the network of Brown et al. 2019, section 5.1: card branch, bet branch, trunk with skips.
 
-    groups     columns of each group of cards: ranks, suits and cards, each counted, so that a product with the
-               embeddings of all three is their sum over the unordered group
+    groups     columns of each group of cards: counts of ranks, suits and cards, so that a product is the sum of their
+               embeddings
     bets       columns after them
-    reads_all  the output sees every layer of the trunk, the last of them normalised
+    reads_all  whether the output sees every layer of the trunk; the last is normalised
     """
     builder, at, embedded = LayerBuilder(), 0, []
     for columns in groups:
@@ -352,7 +363,7 @@ def branches(
 
 
 def _output(builder: LayerBuilder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
-    """Add the output of the last of some layers of `units`, or of all of them side by side."""
+    """Add an output after the last of some layers of `units`, or after all of them joined."""
     if reads_all and len(hidden) > 1:
         builder.dense(builder.join(hidden), units * len(hidden), actions, rectified=False)
     else:

@@ -1,16 +1,15 @@
-"""The last layer of a network, solved for: what minibatches leave there of their noise is taken out again.
+"""Solves for the last layer of a network, which removes the noise of minibatches there.
 
-A network's output is linear in its last layer, so whatever the layers before it make of the inputs, the loss over a
-whole memory is a quadratic form in the last layer's weights.  Its least point is the solution of as many linear
-equations as there are units, for each action by itself; the pass over the memory that adds them up goes forward only,
-a third of what steps over the same samples take.  A small multiple of the squared weights (ridge regression) is added,
-so that they stay small where the memory says next to nothing of them.  It is of the weights, not of their change: with
-an output that sees more units than there are infosets, changes added up from fit to fit until weights were thousands of
-times as large as what they give, and the steps of the next fit, through such weights, ruined the layers before.
+The output is linear in the last layer, so the loss over a whole memory is a quadratic form in its weights.  Its minimum
+solves one linear equation for each unit, separately for each action.  The pass over the memory goes forward only, a
+third of the cost of training steps on the same samples.
 
-Regrets of single traversals are many times as large as their means, so the noise of minibatches decides what a fit is
-worth (docs/measured/deep.md has figures).  Layers before the last one take it in as well, but what they pass on is only
-what the last one has to choose from.
+A small multiple of the squared weights (ridge regression) keeps weights small where the memory has little information.
+The penalty is on the weights and not on their change.  With more units than infosets, changes would add up from fit to
+fit and make weights thousands of times too large.  The next fit would then ruin the layers before.
+
+Regrets of single traversals are many times as large as their means, so the noise of minibatches limits a fit
+(docs/measured/deep.md has figures).  Earlier layers absorb noise too, but only choose what the last one can combine.
 """
 
 from collections.abc import Iterable
@@ -22,17 +21,19 @@ from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.network import Network
 
 RIDGES = {"last": 1e-6, "all": 1e-4}
-"""What is added to the squared error for each squared weight, as a share of the mean squared output of a unit, by what
-the output sees.  More of it is wrong where few units are enough, less leaves large weights where there are many:
-docs/measured/deep.md has figures."""
+"""Penalty of each squared weight, as a share of a unit's mean squared output.
+
+The keys say which layers the output sees.  A larger penalty biases outputs that see few units; a smaller one leaves
+large weights with many units.  docs/measured/deep.md has figures.
+"""
 
 
 def solve_output(network: Network, parameters: npt.NDArray[np.float32], batches: Iterable[Batch], ridge: float) -> None:
-    """Set the last layer, in place, to what has the least weighted squared error over all samples of `batches`.
+    """Set the last layer, in place, to the least weighted squared error over all samples of `batches`.
 
     ridge  one of RIDGES
 
-    Legal actions of a row are the first ones.  Batches without weight change nothing.
+    The legal actions of a row must be the first ones.  Batches without weight change nothing.
     """
     source, weight, bias = network.output_layer(parameters)
     units, actions = weight.shape

@@ -1,20 +1,21 @@
 """Deep CFR (Brown, Lerer, Gross & Sandholm 2019) and Single Deep CFR (Steinberger 2019).
 
-An iteration t updates player 0, then player 1.  For each: K traversals against strategies that stay as they are leave
-regrets in his memory and the opponent's strategies in the opponent's; both weigh t.  Then his advantages are fitted,
-and his strategy follows by regret matching; where no advantage is positive, the largest is played (shared, where
-several are).  Before his first fit a player plays uniformly.
+An iteration t updates player 0, then player 1.  Each update runs K traversals against fixed strategies.  They add
+regrets to the player's memory and the opponent's strategies to the opponent's memory, both with weight t.  Then the
+player's advantages are fitted, and regret matching gives its strategy.  If no advantage is positive, the largest is
+played (shared among equals).  Before the first fit a player plays uniformly.
 
-Strategies are constant within an iteration.  Where infosets are listed they are evaluated once, at all of them, and
-traversals read a table (`SingleDeepCfr`); elsewhere traversals go in step (`mccfr.solvers.deep.dealt_cfr`).
+Strategies are constant within an iteration.  If infosets are listed, strategies are computed once at all of them and
+traversals read a table (`SingleDeepCfr`).  Else traversals run in lockstep (`mccfr.solvers.deep.dealt_cfr`).
 
-*The average.*  A strategy weighs what it does in the strategy memory: the iteration in which the opponent's traversals
-met it.  Player 0's, fitted at t, is met in t; player 1's in t + 1, and his uniform play in 1.  So weights are noted
-when a strategy is met (the paper's code weighs both by t, when they are fitted, and leaves uniform play out).  B^M
-keeps parameters and weights; uniform play has parameters of 0.  Averages weigh each strategy by its own reach of an
-infoset, computed over the list, so they are exact; as long as every network is kept they are kept up as the run goes.
+*The average.*  A strategy has the weight of the iteration in which the opponent's traversals use it, as in the strategy
+                memory.  Player 0's strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play
+                in 1.  The paper's code weights both by t and leaves uniform play out.  B^M keeps parameters and
+                weights; uniform play has parameters of 0.  Averages weight each strategy by its own reach of an
+                infoset, computed over the list, so they are exact.  They are updated during the run as long as every
+                network is kept.
 
-What is drawn at random is a function of seed, player, purpose and number: besides the tables there is no state.
+All random numbers are functions of seed, player, purpose and number, so the tables are the whole state.
 """
 
 from abc import ABC, abstractmethod
@@ -46,12 +47,12 @@ from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
 
-_PART = 256  # traversals that a thread makes at a time
-_SAMPLES_EACH = 16  # there is room for so many of each of them, and for one traversal of the whole tree
+_PART = 256  # traversals in one task of a thread
+_SAMPLES_EACH = 16  # memory for samples of each traversal, besides that for one traversal of the whole tree
 
 
 class _Piece(NamedTuple):
-    """Samples of some traversals, how many, and nodes touched."""
+    """Samples of some traversals, their numbers, and nodes touched."""
 
     samples: Samples
     taken: int
@@ -61,12 +62,11 @@ class _Piece(NamedTuple):
 
 
 class DeepIterations(ABC):
-    """Iterations on tables, which are changed in place; with the number of iterations they are the whole state.
+    """Runs iterations on tables, changed in place; these and the number of iterations are the whole state.
 
-    Attributes:
-        columns:    of a memory, but for the values
-        iteration:  done so far
-        nodes_touched: so far
+    columns        names of a memory's columns, except the values
+    iteration      iterations done so far
+    nodes_touched  nodes touched so far
     """
 
     columns: ClassVar[tuple[str, ...]]
@@ -79,18 +79,18 @@ class DeepIterations(ABC):
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels of traversals without changing anything."""
+        """Compile the kernels of traversals, or load them from the cache, without changing anything."""
 
     @abstractmethod
     def _traverse(self, player: int, t: int) -> None:
-        """A player's traversals of iteration t, into the memories."""
+        """Run a player's traversals of iteration t and offer the samples to the memories."""
 
     @abstractmethod
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages to his memory, and make his strategy of them."""
+        """Fit a player's advantages to its memory, and compute its strategy."""
 
     def _offer(self, player: int, kind: str, samples: Sequence[Array]) -> None:
-        """Offer samples, column by column, to a player's "memory" or "strategy_memory", if he has it."""
+        """Offer samples, column by column, to a player's "memory" or "strategy_memory", if it exists."""
         if kind == "strategy_memory" and "network" not in self._config.averages:
             return
         counters, (_, counter, stream) = self._tables[f"counters/player{player}"], MEMORIES[kind]
@@ -98,20 +98,20 @@ class DeepIterations(ABC):
         counters[counter] = insert(memory, samples, int(counters[counter]), self._config.seed, player + stream)
 
     def iterate(self, count: int = 1) -> None:
-        """Run iterations; 0 compiles the kernels."""
+        """Run `count` iterations; 0 compiles the kernels."""
         if not count:
             self.warm_up()
         for _ in range(count):
             t = self.iteration + 1
             for player in range(2):
-                # The opponent's strategy is met now: player 1's was fitted in the iteration before.
+                # The opponent's strategy is used now; player 1's was fitted in the iteration before.
                 self._note_strategy(1 - player, t, t if player else t - 1)
                 self._traverse(player, t)
                 self._fit(player, t)
             self.iteration = t
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's present strategy, fitted in iteration `fitted`, to B^M."""
+        """Add a player's current strategy, fitted in iteration `fitted`, to B^M."""
         counters = self._tables[f"counters/player{player}"]
         seen = int(counters[NETWORKS])
         counters[NETWORKS] += 1
@@ -132,7 +132,7 @@ class DeepIterations(ABC):
             self._tables[f"{at}/iteration"][place] = fitted
 
     def _fit_network(self, learnt: Learnt, player: int, t: int) -> None:
-        """Fit a player's network, of the tables, to his memory."""
+        """Fit a player's network in the tables to its memory."""
         config, parameters, network = self._config, self._tables[f"network/player{player}"], learnt.network_of(player)
         if t == 1:
             parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
@@ -143,11 +143,10 @@ class DeepIterations(ABC):
 
 
 class SingleDeepCfr(DeepIterations):
-    """Iterations over listed infosets.
+    """Runs iterations over listed infosets.
 
-    Attributes:
-        learned:    what the tables hold
-        sigma:      [I, A] float64 strategies of both players for what comes next
+    learned  Learned         access to the tables
+    sigma    [I, A] float64  current strategies of both players
     """
 
     columns = ("infoset", "weight")
@@ -166,18 +165,18 @@ class SingleDeepCfr(DeepIterations):
                 self.learned.play(player, self.learned.advantages(player), self.sigma)
 
     def warm_up(self) -> None:
-        """As `DeepIterations.warm_up`."""
+        """Compile the kernels of traversals, or load them from the cache, without changing anything."""
         self._dealer.draw(0, 0, self._deals)
         self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's present strategy, fitted in iteration `fitted`, to his average and to B^M."""
+        """Add a player's current strategy, fitted in iteration `fitted`, to the player's average and to B^M."""
         if keeps_sums(self._config):
             self.learned.averaging.add(player, self.sigma, float(weight), self._sums)
         super()._note_strategy(player, weight, fitted)
 
     def _traverse(self, player: int, t: int) -> None:
-        """A player's traversals of iteration t, into the memories."""
+        """Run a player's traversals of iteration t and offer the samples to the memories."""
         count = self._config.traversals
         first = ((t - 1) * 2 + player) * count
         self._dealer.draw(first, count, self._deals)
@@ -189,7 +188,10 @@ class SingleDeepCfr(DeepIterations):
                 self.nodes_touched += piece.nodes
 
     def _part(self, player: int, number: int, first: int, stop: int) -> list[_Piece]:
-        """Traversals of deals first..stop-1 of the drawn ones, the first of which has the number `number` of all."""
+        """Run the traversals of deals first to stop-1 of the drawn ones.
+
+        Drawn deal 0 has number `number` in the run.
+        """
         tree, infosets, made = self._game.tree.arrays, self.learned.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
         while True:
@@ -204,12 +206,12 @@ class SingleDeepCfr(DeepIterations):
                 return made
 
     def _samples(self, player: int, t: int, found: Samples, count: int) -> tuple[Array, Array, Array]:
-        """The first `count` samples of a player as his memories have them."""
+        """Return the first `count` samples of a player in the form of its memories."""
         first = self.learned.infosets.of(player).start
         return found.infoset[:count] - first, np.full(count, float(t)), found.value[:count]
 
     def _fit(self, player: int, t: int) -> None:
-        """Fit a player's advantages to his memory, and make his strategy of them."""
+        """Fit a player's advantages to its memory, and compute its strategy."""
         learned = self.learned
         memory, held = learned.memory(player)
         if self._config.fit == "network":

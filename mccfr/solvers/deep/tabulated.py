@@ -1,10 +1,10 @@
-"""Averages of networks that see dealt cards as ordinary strategies: a row for every class of hands and every decision.
+"""Averages of networks with dealt cards as tables: a row for each class of hands and decision.
 
-A class of hands, up to a renaming of suits, is seen through one of its deals.  Classes are taken some at a time, and
-all networks of an average evaluated on them, so that nothing is kept but the strategy itself.  A player's reach goes
-along his own decisions; what it is at the end of a street follows from the class that a hand had there.
+A class of hands, up to a renaming of suits, is represented by one of its deals.  Classes are handled in parts, and all
+networks of an average are evaluated on a part, so that only the strategy is kept.  A player's reach follows its own
+decisions.  Its reach at the end of a street is taken from the class that the hand had there.
 
-Where classes are too many for a table, deals may stand for them: each is a class of its own (`deal_classes`).
+If there are too many classes for a table, each deal is a class of its own (`deal_classes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,17 +27,17 @@ from mccfr.tables.strategy import Strategy, normalise
 from mccfr.trees.compiled import DECISION, CompiledTree
 from mccfr.trees.lines import own_actions
 
-_CLASSES = 2048  # of hands, that are evaluated at a time
+_CLASSES = 2048  # classes of hands in one evaluation
 HERE, BEFORE, NOWHERE = range(3)
-"""In `Own.where`: on which street a player's last decision was: this one, the one before, or none."""
+"""Values of `Own.where`: the player's last decision was on this street, on the one before, or none."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Classes of hands on a street.  n of them, C cards.
+    """Classes of hands on a street: n classes, C cards.
 
-    cards   [n, C] uint8  of a deal of the class: hand, then board, NO_CARD beyond
-    before  [n] int64     the class that the hand had on the street before
+    cards   [n, C] uint8  of one deal of the class: hand, then board, then NO_CARD
+    before  [n] int64     class of the hand on the street before
     """
 
     cards: npt.NDArray[np.uint8]
@@ -45,14 +45,14 @@ class Classes:
 
 
 class Own(NamedTuple):
-    """Decisions of a block by row.  R of them.
+    """Decisions of a block by row; R rows.
 
-    node    [R] int64
-    actions [R] int64  how many
-    start   [R+1] int64  first slot of each
-    where   [R] int64  of the player's last decision before it: HERE, BEFORE or NOWHERE
-    row     [R] int64  its row there
-    action  [R] int64  what he did
+    node     [R] int64    decision
+    actions  [R] int64    number of actions
+    start    [R+1] int64  first slot of each row, and the end of the last
+    where    [R] int64    street of the player's decision before: HERE, BEFORE or NOWHERE
+    row      [R] int64    row of that decision
+    action   [R] int64    action taken there
     """
 
     node: npt.NDArray[np.int64]
@@ -64,12 +64,12 @@ class Own(NamedTuple):
 
 
 def is_tabulated(game: Game) -> bool:
-    """Whether hands of dealt cards have few enough classes for a table."""
+    """Return whether hands of dealt cards have few enough classes for a table."""
     return game.cards.boards is None and game.cards.can_list
 
 
 def check_tabulated(game: Game) -> None:
-    """Raise `ValueError` where hands have too many classes for a table."""
+    """Raise `ValueError` if hands have too many classes for a table."""
     if not is_tabulated(game):
         raise ValueError(
             f"{game.name} with {game.cards.cards_on(game.tree.streets - 1)} board cards has "
@@ -78,7 +78,7 @@ def check_tabulated(game: Game) -> None:
 
 
 def hand_classes(game: Game, seen: CardView) -> list[Classes]:
-    """Classes of hands by street; raises as `check_tabulated`."""
+    """Return the classes of hands by street; raise the `ValueError` of `check_tabulated`."""
     check_tabulated(game)
     found: list[Classes] = []
     tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
@@ -99,13 +99,16 @@ def hand_classes(game: Game, seen: CardView) -> list[Classes]:
 
 
 def deal_classes(seen: CardView, hands: DealtHands, player: int) -> list[Classes]:
-    """Every deal as a class of its own, as a player sees it, by street."""
+    """Return every deal as a class of its own, as a player sees it, by street."""
     itself = np.arange(len(hands))
     return [Classes(hands.seen(player, known, seen.cards), itself) for known in seen.known]
 
 
 def own_decisions(tree: CompiledTree, block: int) -> Own:
-    """The decisions of a block, by row; a player's last one is at most a street back, where he acts on every street."""
+    """Return the decisions of a block by row.
+
+    A player who acts on every street has its decision before at most one street back.
+    """
     arrays = tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     nodes = nodes[np.argsort(arrays.row[nodes])]
@@ -122,7 +125,7 @@ def own_decisions(tree: CompiledTree, block: int) -> Own:
 
 @njit
 def meet_all(hands, lines, out):
-    """out [n·R, U] = hands [n, U] + lines [R, U], cut below 0, in place."""
+    """Set out [n·R, U] = max(hands [n, U] + lines [R, U], 0) for all pairs, in place."""
     for hand in range(hands.shape[0]):
         for line in range(lines.shape[0]):
             row = hand * lines.shape[0] + line
@@ -132,10 +135,12 @@ def meet_all(hands, lines, out):
 
 @njit
 def _go_on(own, sigma, before, gone_before, gone):
-    """gone [n, R, A] = reach · sigma [n, R, A] of the player's own actions, in place.
+    """Set gone [n, R, A] to own reach times sigma [n, R, A], in place.
 
-    before [n] class on the street before, gone_before [classes, R', A] the same there.  A decision's last one has a
-    lower row.
+    before       [n] class on the street before
+    gone_before  [classes, R', A] the same on the street before
+
+    The player's decision before one on the same street has a lower row.
     """
     for hand in range(sigma.shape[0]):
         for row in range(sigma.shape[1]):
@@ -158,19 +163,22 @@ def _add(own, weight, gone, sums):
 
 
 class Tabulation:
-    """Strategies of networks on classes of hands, of which a table has a row each."""
+    """Strategies of networks on classes of hands, as a table with a row for each."""
 
     def __init__(self, dealt: Dealt, classes: Sequence[Sequence[Classes]]) -> None:
-        """`classes` by player and street, as `hand_classes` (for both players) and `deal_classes` have them."""
+        """Prepare `classes` by player and street, from `hand_classes` (for both players) or `deal_classes`."""
         self._dealt, self._classes = dealt, classes
         self._width = dealt.view.legal.shape[1]
 
     def explicit(self, networks: Sequence[Sequence[tuple[float, Array]]]) -> Strategy:
-        """The average of both players' networks, (weight, parameters) each: by weight and own reach (equation 5)."""
+        """Return the average of both players' networks, by weight and own reach (equation 5).
+
+        networks  (weight, parameters) of each network, by player
+        """
         return self._strategy(lambda player: self._averaged(player, networks[player]))
 
     def shares(self, parameters: Sequence[Array]) -> Strategy:
-        """What both players' networks of average strategies say."""
+        """Return the strategy given by both players' networks of average strategies."""
         return self._strategy(lambda player: self._said(player, parameters[player]))
 
     def _strategy(self, of: Callable[[int], list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]]) -> Strategy:
@@ -179,14 +187,14 @@ class Tabulation:
         return Strategy(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
 
     def rows(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> Array:
-        """[n·R, A] what a network says of cards [n, card columns] at all decisions of a block."""
+        """Return [n·R, A] network outputs for cards [n, card columns] at all decisions of a block."""
         apart, lines = self._dealt.apart, self._dealt.view.lines[own.node]
         joined = np.empty((len(values) * len(own.node), apart.width), np.float32)
         meet_all(apart.cards(parameters, values), apart.bets(parameters, lines), joined)
         return apart.rest(parameters, joined)
 
     def played(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """[n, R, A] what a network plays there, by regret matching."""
+        """Return [n, R, A] the network's strategy there, by regret matching."""
         advantage = self.rows(own, parameters, values).astype(np.float64)
         sigma = np.zeros_like(advantage)
         play(self._dealt.config, advantage, np.tile(own.actions, len(values)), 0, sigma)

@@ -1,10 +1,10 @@
-"""Traversals of sampled deals against strategies that stay as they are: what they leave is samples.
+"""External-sampling traversals against fixed strategies, which produce samples.
 
-*External sampling* (Lanctot et al. 2009; Brown, Lerer, Gross & Sandholm 2019, algorithm 1): all actions of the
-traverser are walked, one of the opponent and of chance is sampled.  At each of the traverser's infosets the sample is
-the regret of every action, at the opponent's the strategy that he plays.
+Source: Lanctot et al. 2009; Brown, Lerer, Gross & Sandholm 2019, algorithm 1.  All actions of the traverser are walked;
+one action of the opponent and one outcome of chance is sampled.  Each of the traverser's infosets gives a sample of the
+regrets of its actions, each of the opponent's a sample of its strategy.
 
-Each traversal has a stream of random numbers of its own, so it does not matter who makes it, nor after which others.
+Each traversal has its own random stream, so results do not depend on the thread or the order.
 """
 
 from typing import NamedTuple
@@ -17,15 +17,14 @@ from mccfr.rng import ACTIONS, seed_stream, uniform
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 TRAVERSER, START, STOP, SEED, NUMBER = range(5)
-"""Cells of a kernel's `span` [5] int64: the player, first deal and one past the last, seed, number of the first
-traversal of all."""
+"""Cells of a kernel's `span` [5] int64: player, first deal, end, seed, number of the first traversal."""
 
 
 class Samples(NamedTuple):
-    """Room for samples.  C of them, A actions.
+    """Memory for C samples of A actions.
 
-    infoset  [C] int64       in the list of both players
-    value    [C, A] float64  regrets in chips, or probabilities; what is beyond the actions stays as it is
+    infoset  [C] int64       number in the list of both players
+    value    [C, A] float64  regrets in chips, or probabilities; cells beyond the actions are not written
     """
 
     infoset: npt.NDArray[np.int64]
@@ -33,12 +32,12 @@ class Samples(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch of a traversal.  N nodes.
+    """Scratch of a traversal of N nodes.
 
     order  [N] int64    nodes in the order visited
-    child  [N] int64    of a node where one is sampled: which
+    child  [N] int64    sampled child of a node
     value  [N] float64  chips for the traverser
-    state  [4] uint64   random numbers
+    state  [4] uint64   state of the random generator
     """
 
     order: npt.NDArray[np.int64]
@@ -48,19 +47,22 @@ class Work(NamedTuple):
 
 
 def new_samples(count: int, width: int) -> Samples:
-    """Room for `count` samples."""
+    """Return memory for `count` samples."""
     return Samples(np.zeros(count, np.int64), np.zeros((count, width)))
 
 
 def new_work(nodes: int) -> Work:
-    """Scratch for a tree."""
+    """Return scratch for a tree of `nodes` nodes."""
     order, child = np.zeros((2, nodes), np.int64)
     return Work(order, child, np.zeros(nodes), np.zeros(4, np.uint64))
 
 
 @part_njit
 def choose(probability, first, count, u):
-    """Which of `count` probabilities from `first` on the number u in [0, 1) falls to; never one of 0."""
+    """Return the action drawn by u in [0, 1) from `count` probabilities from `first` on.
+
+    Never one of probability 0.
+    """
     last = 0
     for k in range(count):
         share = probability[first + k]
@@ -74,10 +76,18 @@ def choose(probability, first, count, u):
 
 @nogil_njit
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
-    """External-sampling traversals of deals until `span` is done or `samples` or `plays` may be too short for another.
+    """Run traversals until the deals of `span` are done or memory for samples is short.
 
-    tree TreeArrays; numbering Numbering; sigma [I·A]; deals Deals; samples and plays Samples, filled from their
-    beginning, in place; work Work.  Returns (traversals made, samples, plays, nodes touched).
+    tree       TreeArrays
+    numbering  Numbering
+    sigma      [I·A]
+    deals      Deals
+    span       [5] int64, see TRAVERSER
+    samples    Samples of the traverser, filled from the beginning
+    plays      Samples of the opponent's strategies, filled from the beginning
+    work       Work
+
+    Memory is short if another traversal might not fit.  Returns (traversals done, samples, plays, nodes touched).
     """
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]

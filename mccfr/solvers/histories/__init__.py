@@ -1,1 +1,1 @@
-"""Full-width passes over a game: every history, nothing sampled."""
+"""CFR and best responses over explicit histories, without sampling."""

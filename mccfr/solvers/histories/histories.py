@@ -1,12 +1,12 @@
-"""Exact value and best response of games whose tree holds every history.
+"""Exact values and best responses of games whose tree holds every history.
 
-One pass from the root down gives each terminal its payoff times the probability that chance and the players who follow
-the strategy bring about, and books it under the responder's own last action on the way.  With perfect recall these
-actions form a tree (the sequence form: von Stengel 1996), so the best response follows from the last infosets up: each
-takes its best action, summed over all its histories, and books it under the action that led to the infoset.  The choice
-is made once for an infoset: what the responder has not seen cannot enter.
+One pass from the root gives each terminal its payoff times the probability of chance and of the players who follow the
+strategy.  The payoff is added to the responder's last action before it.  With perfect recall the responder's actions
+form a tree (sequence form, von Stengel 1996), so the best response follows from the last infosets upwards.  Each
+infoset takes its best action, summed over its histories, and adds the value to the action that leads to it.  The choice
+is one for all histories of an infoset, so it uses only what the responder has seen.
 
-Cost: one visit to each of N nodes, 12·N bytes of scratch; nothing is approximated.
+Each of N nodes is visited once, with 12·N bytes of scratch.  Nothing is approximated.
 """
 
 import numpy as np
@@ -24,14 +24,17 @@ _ALL_WELL = -1
 
 @njit
 def _book_payoffs(tree, sigma, responder, starts, above, booked, reach, last):
-    """Book every terminal's payoff under the responder's last action; returns the node where recall fails, or -1.
+    """Add every terminal's payoff to the responder's last action.
+
+    Return the node where recall fails, or -1.
 
     tree    TreeArrays with N nodes
-    sigma   [2, S] float64 strategies by player and slot; the responder's is not read
-    starts  [R+1] int64 first slot of each of his rows, and the end of the last
-
-    Changed in place: above [R] int64, his action before each row; booked [1+S] float64, payoffs to player 0 by action
-    (0: none, else slot + 1); scratch reach [N] float64, last [N] int32.
+    sigma   [2, S] float64  strategies by player and slot; the responder's is not read
+    starts  [R+1] int64     first slot of each of the responder's rows, and the end of the last
+    above   [R] int64       receives the responder's action before each row
+    booked  [1+S] float64   receives payoffs to player 0 by action (0: none, else slot + 1)
+    reach   [N] float64     scratch
+    last    [N] int32       scratch
     """
     reach[0], last[0] = 1.0, 0
     for node in range(tree.kind.shape[0]):
@@ -60,10 +63,12 @@ def _book_payoffs(tree, sigma, responder, starts, above, booked, reach, last):
 
 @njit
 def _best_total(starts, above, booked, sign, noted):
-    """Payoff to player 0 when the responder (sign: 1 player 0, -1 player 1) takes the best action of each of his rows.
+    """Return player 0's payoff when the responder takes the best action in each row.
 
-    starts [R+1] int64 first slot of each row, and the end of the last; above and booked as `_book_payoffs` leaves them.
-    Changed in place: `booked`, and noted [S], 1 for the best action of each row, the first of equals, else 0.
+    starts         [R+1] int64  first slot of each row, and the end of the last
+    above, booked  as filled by `_book_payoffs`; `booked` is changed
+    sign           1 if player 0 responds, -1 if player 1
+    noted          [S]          receives 1 for the best action of each row, the first of equals, else 0
     """
     for row in range(starts.shape[0] - 2, -1, -1):
         best, chosen = -np.inf, starts[row]
@@ -77,7 +82,10 @@ def _best_total(starts, above, booked, sign, noted):
 
 
 def _by_player(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """[2, S] float64 probabilities by player and slot, S the larger number of slots; `ValueError` for other games."""
+    """Return [2, S] float64 probabilities by player and slot, for the larger number of slots S.
+
+    Raises `ValueError` for a game with cards beside its tree and for a strategy of another game.
+    """
     if game.cards.dealt:
         raise ValueError(f"{game.name} deals cards beside its tree; only games with every history in the tree fit here")
     sigma = np.zeros((2, int(game.tree.row_slots.max(initial=0))))
@@ -95,7 +103,7 @@ def _by_player(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 def _booked(
     game: Game, strategy: Strategy, responder: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The responder's row starts [R+1], actions above each row [R] and booked payoffs [1+S]."""
+    """Return the responder's row starts [R+1], actions above each row [R] and payoffs by action [1+S]."""
     sigma, nodes = _by_player(game, strategy), len(game.tree.arrays.kind)
     starts = np.zeros(1, np.int64) if responder == _NOBODY else row_starts(game, responder)
     above = np.full(len(starts) - 1, _NOT_SEEN, np.int64)
@@ -111,7 +119,7 @@ def _booked(
 
 
 def expected_value(game: Game, strategy: Strategy) -> float:
-    """Expected payoff of player 0 in chips (without `offset_chips`) when both follow `strategy`.
+    """Return player 0's expected payoff in chips, without `offset_chips`, if both follow `strategy`.
 
     Raises `ValueError` for a game with cards beside its tree and for a strategy of another game.
     """
@@ -119,16 +127,16 @@ def expected_value(game: Game, strategy: Strategy) -> float:
 
 
 def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
-    """What `player` expects, in chips, from a best response against the other's part of `strategy`.
+    """Return `player`'s expected payoff in chips with a best response to the other's part of `strategy`.
 
-    Raises `ValueError` for a game with cards beside its tree, for a strategy of another game, and where the player
-    lacks perfect recall.
+    Raises `ValueError` for a game with cards beside its tree, for a strategy of another game, and if the player lacks
+    perfect recall.
     """
     return best_response(game, strategy, player)[0]
 
 
 def best_response(game: Game, strategy: Strategy, player: int) -> tuple[float, npt.NDArray[np.float64]]:
-    """`best_response_value`, and the best response [1, S]; raises as that."""
+    """Return the value of `best_response_value` and the best response [1, S]; raise the same errors."""
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")
     starts, above, booked = _booked(game, strategy, player)

@@ -1,22 +1,22 @@
-"""Full-width CFR over explicit histories, any variant, with or without partial pruning.
+"""Full-width CFR over explicit histories in any variant, with or without partial pruning.
 
-Zinkevich et al. 2007 for the traversal; variants are those of `mccfr.solvers.variants`.  One iteration with
-alternating updates: player 0 traverses against player 1's current strategy and updates; then player 1 against the
-updated player 0.  With simultaneous updates one traversal serves both.
+The traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
+player 0 traverses against player 1's current strategy and updates; then player 1 traverses against the updated player
+0.  With simultaneous updates one traversal serves both.
 
-A traversal goes over records instead of recursing: forward, each child gets both players' reach (times chance);
-backward, each node its value, and each action of a traverser its counterfactual value, added up over the histories of
-the infoset.  Regrets and sums are then updated row by row.  With perfect recall own reach is the same at all histories
-of a row, so the average strategy is updated once a row, from the rows above.
+A traversal has two passes over node records.  The forward pass computes both players' reach (times chance).  The
+backward pass computes the value of each node, and adds up the counterfactual values of each action over the histories
+of an infoset.  Then regrets and sums are updated row by row.  With perfect recall own reach is the same at all
+histories of a row, so the average strategy is updated once a row.
 
-Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) leaves out histories where no traverser's opponent arrives:
-their counterfactual values are 0.  Nothing else changes, so regrets and average strategies are those of the whole
-traversal; own reach enters the average wherever it is positive, visited or not.
+Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) skips histories that no traverser's opponent reaches; their
+counterfactual values are 0.  Regrets and average strategies do not change by it.  Own reach enters the average wherever
+it is positive.
 
-With `best_response`, a player answers with a best response everywhere (CFR-BR) or where his own reach is 0
+With `best_response` a player plays a best response everywhere (CFR-BR) or where its own reach is 0
 (`mccfr.solvers.histories.responding`).
 
-Exact in float64; tables in float32 are read and written as such, values are float64 throughout.
+Values are float64 throughout; tables are float32 or float64.
 """
 
 from collections.abc import Mapping
@@ -40,26 +40,26 @@ BOTH = 2
 """Traverser of a simultaneous update; else 0 or 1."""
 
 BEST_RESPONSES = ("none", "player-0", "player-1", "zero-reach")
-"""Who plays best responses: nobody, one of the players everywhere (CFR-BR), or both where their own reach is 0."""
+"""Players of best responses: none, one player everywhere (CFR-BR), or both where their own reach is 0."""
 
 NOBODY = -1
 """Responder of CFR without one; else 0 or 1."""
 
-_BATCH = 1024  # iterations of one call: their steps are made ahead
+_BATCH = 1024  # iterations of one call, whose steps are computed beforehand
 _DTYPES = ("float32", "float64")
 
 
 class HistorySide(NamedTuple):
-    """One player's part of the game, as kernels take it.  R rows, S slots.
+    """One player's part of the game for kernels: R rows, S slots.
 
-    starts      [R+1] int64      first slot of each row, and the end of the last
-    above       [R] int64        slot of the own action before each row, or NO_SLOT
-    last        [N] int32        slot of the own action before each node of the tree, or NO_SLOT
-    tables      Tables [S, 1]    regrets, basis and strategy sums
-    sigma       [S, 1]           the current strategy, in the tables' dtype: a part of the walk's
-    increment   [S, 1] float64   counterfactual values of this traversal, 0 between traversals: a part of the walk's
-    slot_reach  [S] float64      scratch: own reach after each action
-    row_reach   [R] float64      scratch: own reach of each row, then the row's value
+    starts      [R+1] int64     first slot of each row, and the end of the last
+    above       [R] int64       slot of the own action before each row, or NO_SLOT
+    last        [N] int32       slot of the own action before each node of the tree, or NO_SLOT
+    tables      Tables [S, 1]   regrets, basis and strategy sums
+    sigma       [S, 1]          current strategy, in the tables' dtype: a view of the walk's
+    increment   [S, 1] float64  counterfactual values of this traversal, 0 between traversals: a view of the walk's
+    slot_reach  [S] float64     scratch: own reach after each action
+    row_reach   [R] float64     scratch: own reach of each row, then the row's value
     """
 
     starts: npt.NDArray[np.int64]
@@ -73,15 +73,15 @@ class HistorySide(NamedTuple):
 
 
 class HistoryWalk(NamedTuple):
-    """What a traversal goes over.  N nodes, D of them not terminal; C cells: player 0's slots, then player 1's.
+    """Arrays of a traversal: N nodes, D of them inner nodes; C cells, player 0's slots, then player 1's.
 
     cell       [N] int64       first cell of a decision
-    sigma      [C, 1]          the current strategies, in the tables' dtype
+    sigma      [C, 1]          current strategies, in the tables' dtype
     increment  [C, 1] float64  counterfactual values of this traversal; 0 between traversals
-    order      [D] int64       inner nodes in the order of their visits
-    stack      [D] int64       inner nodes that wait
+    order      [D] int64       inner nodes in the order visited
+    stack      [D] int64       inner nodes to visit
     reach      [2, N] float64  each player's reach times that of chance
-    value      [N] float64     to player 0; at terminals the payoff, never overwritten
+    value      [N] float64     value to player 0; at terminals the payoff, which stays
     """
 
     cell: npt.NDArray[np.int64]
@@ -94,7 +94,10 @@ class HistoryWalk(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a batch of K iterations does: `Step`'s parts (factors [K, 4] float64), the responder, else 1 or 0."""
+    """Parameters of a batch of K iterations, as in `Step`, with the responder and flags 0 or 1.
+
+    The rows of factors [K, 4] are `positive`, `negative`, `keep` and `weight` of each iteration's `Step`.
+    """
 
     rule: int
     predicts: int
@@ -107,7 +110,7 @@ class Plan(NamedTuple):
 
 @njit
 def _strategies(step, side):
-    """The current strategy of every row, into `side.sigma`."""
+    """Write the current strategy of every row to `side.sigma`."""
     for row in range(side.above.shape[0]):
         first = side.starts[row]
         current_strategy(step, side.tables, Rows(first, side.starts[row + 1] - first, 0, 1), side.sigma, first)
@@ -115,7 +118,7 @@ def _strategies(step, side):
 
 @part_njit
 def _averages(step, side):
-    """Add the current strategy to the sums of every row, weighed by own reach."""
+    """Add the current strategy to the sums of every row, weighted by own reach."""
     for row in range(side.above.shape[0]):
         first, above = side.starts[row], side.above[row]
         rows = Rows(first, side.starts[row + 1] - first, 0, 1)
@@ -143,7 +146,7 @@ def _regrets(step, side):
 
 @part_njit
 def _forward(tree, walk, traverser, prune):
-    """Give every node visited its reach; returns (inner nodes visited, all nodes visited)."""
+    """Compute the reach of every visited node; return (inner nodes visited, all nodes visited)."""
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     reach[0, 0], reach[1, 0] = 1.0, 1.0
     height, visited, touched = 0, 0, 1
@@ -177,18 +180,18 @@ def _forward(tree, walk, traverser, prune):
 
 @inline_njit
 def node_value(tree, walk, node):
-    """Note the value of an inner node, made of its children's, in `walk.value`."""
+    """Compute the value of an inner node from its children and write it to `walk.value`."""
     first, total = tree.first[node], 0.0
     for a in range(tree.count[node]):
         share = tree.probability[first + a] if tree.kind[node] == CHANCE else walk.sigma[walk.cell[node] + a, 0]
-        if share > 0.0:  # values of what is not played may be of another iteration
+        if share > 0.0:  # values of actions with probability 0 may be of an earlier iteration
             total += share * walk.value[first + a]
     walk.value[node] = total
 
 
 @part_njit
 def _backward(tree, walk, traverser, visited):
-    """Give inner nodes their values, last visited first, and traversers' actions their increments."""
+    """Compute the values of inner nodes, last visited first, and the increments of traversers' actions."""
     for place in range(visited - 1, -1, -1):
         node = walk.order[place]
         node_value(tree, walk, node)
@@ -204,7 +207,7 @@ def _backward(tree, walk, traverser, visited):
 
 @njit
 def _best_response(tree, sides, walk, player, prune):
-    """Make a player's strategy a best response to the other's; returns the number of nodes touched."""
+    """Replace a player's strategy by a best response to the other's; return the number of nodes touched."""
     side = sides[player]
     visited, touched = _forward(tree, walk, player, prune)
     respond(tree, walk, side, player, visited, True)
@@ -214,7 +217,7 @@ def _best_response(tree, sides, walk, player, prune):
 
 @part_njit
 def _traverse(tree, sides, walk, plan, step, traverser):
-    """One traversal and the traversers' updates; returns the number of nodes touched."""
+    """Run one traversal and the traversers' updates; return the number of nodes touched."""
     visited, touched = _forward(tree, walk, traverser, plan.prune)
     if not plan.zero_reach:
         _backward(tree, walk, traverser, visited)
@@ -229,7 +232,7 @@ def _traverse(tree, sides, walk, plan, step, traverser):
 
 @njit
 def _run(tree, sides, walk, plan):
-    """Iterate as `plan` says, tables changed in place; returns the number of nodes touched."""
+    """Run the iterations of `plan`, with tables changed in place; return the number of nodes touched."""
     touched = 0
     for k in range(plan.factors.shape[0]):
         factors = plan.factors[k]
@@ -250,7 +253,10 @@ def _run(tree, sides, walk, plan):
 
 
 def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tuple[ArraySpec, ...]:
-    """The tables that `HistoryCfr` needs, [slots, 1] for each player who ever acts; `ValueError` for another dtype."""
+    """Return the specs of `HistoryCfr`'s tables, [slots, 1] for each player who ever acts.
+
+    Raises `ValueError` for a dtype other than float32 and float64.
+    """
     if dtype not in _DTYPES:
         raise ValueError(f"dtype = {dtype!r}: float32 or float64 is needed")
     return tuple(
@@ -261,7 +267,10 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
 
 
 def check_best_response(best_response: str, variant: Variant) -> None:
-    """`ValueError` unless it is one of `BEST_RESPONSES` and goes together with the variant's order of updates."""
+    """Raise `ValueError` unless `best_response` is valid and fits the variant's order of updates.
+
+    Valid values are in `BEST_RESPONSES`.
+    """
     if best_response not in BEST_RESPONSES:
         raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
     if best_response.startswith("player") and not variant.alternating:
@@ -272,12 +281,12 @@ def check_best_response(best_response: str, variant: Variant) -> None:
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Fresh tables in this process's own memory, by name."""
+    """Return fresh tables in this process's own memory, by name."""
     return {spec.name: np.full(spec.shape, spec.fill, spec.dtype) for spec in specs}
 
 
 def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise `ValueError` unless every table of the schema is there with its shape and dtype, in C order."""
+    """Raise `ValueError` unless every table of the specs exists with its shape and dtype, in C order."""
     for spec in specs:
         table = tables.get(spec.name)
         if table is None or table.shape != spec.shape or table.dtype != spec.dtype or not table.flags.c_contiguous:
@@ -288,7 +297,7 @@ def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[
 
 
 def new_walk(game: Game, dtype: str) -> HistoryWalk:
-    """What a game's traversals go over; the payoffs are in place."""
+    """Return the arrays for a game's traversals, with the payoffs filled in."""
     arrays = game.tree.arrays
     inner, cells = int((arrays.kind != TERMINAL).sum()), int(game.tree.row_slots.sum())
     return HistoryWalk(
@@ -303,12 +312,11 @@ def new_walk(game: Game, dtype: str) -> HistoryWalk:
 
 
 class HistoryCfr:
-    """CFR on a game whose tree holds every history; goes on from given tables and counters bit for bit.
+    """CFR on a game whose tree holds every history; continues from given tables and counters bit for bit.
 
-    Attributes:
-        tables         by name, as `history_tables` lists them; changed in place
-        iteration      iterations done so far
-        nodes_touched  decision, chance and terminal nodes visited so far, the root included
+    tables         by name, as in `history_tables`; changed in place
+    iteration      iterations done so far
+    nodes_touched  decision, chance and terminal nodes visited so far, the root included
     """
 
     def __init__(
@@ -323,10 +331,11 @@ class HistoryCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare; `tables` None: fresh ones; `best_response` is one of `BEST_RESPONSES`.
+        """Prepare a game; `tables` None means fresh ones, and `best_response` is one of `BEST_RESPONSES`.
 
-        Raises `ValueError` for another dtype, for tables that do not fit, for CFR-BR with simultaneous updates, for a
-        game with cards beside its tree (`mccfr.games.expanded` puts them into it) and for one without perfect recall.
+        Raises `ValueError` for an unknown dtype, for tables that do not fit, and for CFR-BR with simultaneous updates.
+        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.expanded` puts
+        them into it).
         """
         check_best_response(best_response, variant)
         specs = history_tables(game, variant, dtype)
@@ -360,7 +369,7 @@ class HistoryCfr:
         )
 
     def iterate(self, count: int) -> None:
-        """Do `count` iterations; 0 compiles the kernels."""
+        """Run `count` iterations; 0 compiles the kernels."""
         last = self.iteration + count
         for first in range(self.iteration, last + 1, _BATCH):
             batch = min(_BATCH, last - first)
@@ -381,11 +390,11 @@ class HistoryCfr:
         )
 
     def average_strategy(self) -> Strategy:
-        """The average strategy, float64 whatever the tables are; its weights are the sums of own reach."""
+        """Return the average strategy in float64; its weights are the sums of own reach."""
         return strategy_of(self.game, [side.tables.strategy_sum for side in self._sides])
 
     def current_strategy(self) -> Strategy:
-        """What the players would play in the next iteration."""
+        """Return the players' strategy of the next iteration."""
         step = self.variant.step(self.iteration + 1)
         for side in self._sides:
             _strategies(step, side)
@@ -395,9 +404,9 @@ class HistoryCfr:
 
 
 def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
-    """The strategy in proportion to cells [slots, 1] of each player; rows without any play uniformly.
+    """Return the strategy in proportion to cells [slots, 1] of each player; rows of zeros become uniform.
 
-    Raises `ValueError` where a cell is negative or not finite.
+    Raises `ValueError` if a cell is negative or not finite.
     """
     tables = {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
     return average_strategy(game, TableSet(tables))

@@ -1,5 +1,7 @@
-"""CFR and CFR+ with regret-based pruning as a solver on named tables; the algorithm is in
-`mccfr.solvers.histories.pruning`."""
+"""CFR and CFR+ with regret-based pruning as a solver on named tables.
+
+The algorithm is in `mccfr.solvers.histories.pruning`.
+"""
 
 from collections.abc import Mapping
 from math import inf
@@ -31,7 +33,7 @@ from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
 DEFAULT_THRESHOLD = 25.0
-"""Iterations that pruning must be estimated to leave out, as in the paper's experiments."""
+"""Least number of iterations that pruning must be estimated to skip, as in the paper's experiments."""
 
 _SUMS = ("reach_sum", "payoff_sum", "assumed", "pruned_regret")
 _SLOT_TABLES = ("regret", "strategy_sum", *_SUMS, "pruned_since", "bound_sum")
@@ -40,9 +42,10 @@ _BATCH = 1024
 
 
 def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
-    """The tables that `PrunedCfr` needs for each player who ever acts: [slots, 1], and [rows, 1] for two of them.
+    """Return the specs of `PrunedCfr`'s tables for each player who ever acts.
 
-    Raises `ValueError` for a variant that regret-based pruning is not defined for.
+    They are [slots, 1], and [rows, 1] for `value_sum`.  Raises `ValueError` for a variant that regret-based pruning is
+    not defined for.
     """
     check_variant(variant)
     specs = []
@@ -56,7 +59,7 @@ def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
 
 
 def check_variant(variant: Variant) -> None:
-    """`ValueError` unless the variant is CFR or CFR+, with any averaging power and either order of updates."""
+    """Raise `ValueError` unless the variant is CFR or CFR+, with any averaging power and order of updates."""
     plus = variant.regret_minimiser == "regret-matching-plus"
     plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
     if not (plus or plain) or variant.optimistic or variant.alpha != inf:
@@ -69,9 +72,9 @@ def check_variant(variant: Variant) -> None:
 
 @njit
 def _bounds(tree, best, sign):
-    """Upper bound of each node's value to a player (sign: 1 player 0, -1 player 1), `best` [N], in place.
+    """Fill best [N] with an upper bound of each node's value to a player (sign: 1 player 0, -1 player 1).
 
-    The payoff that both players together could bring about at most.
+    It is the most that both players together could reach.
     """
     for node in range(tree.kind.shape[0] - 1, -1, -1):
         if tree.kind[node] == TERMINAL:
@@ -85,20 +88,20 @@ def _bounds(tree, best, sign):
 
 
 def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
-    """Player 1's numbers after player 0's; NO_SLOT stays what it is."""
+    """Return player 1's numbers shifted behind player 0's; NO_SLOT stays."""
     return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
 
 
 def _groups(
     keys: npt.NDArray[np.int64], members: npt.NDArray[np.int64], count: int
 ) -> tuple[npt.NDArray[np.int64], ...]:
-    """First place of each key's members in a list ordered by key, [count+1], and that list."""
+    """Return [count+1] the first place of each key's members in a list ordered by key, and that list."""
     order = np.argsort(keys, kind="stable")
     return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), members[order].astype(np.int64)
 
 
 def infosets_of(game: Game) -> PrunedInfosets:
-    """Both players' infosets end to end; raises `ValueError` as `sequence_form` does."""
+    """Return both players' infosets end to end; raise the `ValueError` of `sequence_form`."""
     (one, two), last, chance = sequence_form(game)
     arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
     above = np.concatenate([one.above, _joined(two.above, slots)])
@@ -123,7 +126,10 @@ def infosets_of(game: Game) -> PrunedInfosets:
 
 
 def _upper(game: Game) -> npt.NDArray[np.float64]:
-    """[N] upper bound of each node's value to the player who acts before it; 0 after chance and at the root."""
+    """Return [N] upper bounds of each node's value to the player who acts before it.
+
+    0 after chance and at the root.
+    """
     arrays, parent, upper = game.tree.arrays, game.tree.parent, np.zeros(len(game.tree.parent))
     for player in range(2):
         best = np.zeros(len(parent))
@@ -134,7 +140,7 @@ def _upper(game: Game) -> npt.NDArray[np.float64]:
 
 
 def _ends(game: Game, last: npt.NDArray[np.int64], cells: int) -> npt.NDArray[np.uint8]:
-    """[C] 1 for the actions that end the game in every history."""
+    """Return [C] 1 for the actions that end the game in every history."""
     arrays, parent, ends = game.tree.arrays, game.tree.parent, np.ones(cells, np.uint8)
     for player in range(2):
         goes_on = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT) & (arrays.kind != TERMINAL))
@@ -143,14 +149,13 @@ def _ends(game: Game, last: npt.NDArray[np.int64], cells: int) -> npt.NDArray[np
 
 
 class PrunedCfr:
-    """CFR or CFR+ with regret-based pruning; goes on from given tables and counters bit for bit.
+    """CFR or CFR+ with regret-based pruning; continues from given tables and counters bit for bit.
 
-    Attributes:
-        tables         by name, as `pruned_tables` lists them; changed in place at the end of each batch of iterations.
-                       `regret` holds bounds where `pruned_since` is not 0, and CFR+ has negative regrets.
-                       `strategy_sum` lags behind where players are not visited: use `average_strategy`
-        iteration      iterations done so far
-        nodes_touched  decision, chance and terminal nodes visited so far, those of best responses included
+    tables         by name, as in `pruned_tables`; changed in place at the end of each batch of iterations. `regret`
+                   holds bounds where `pruned_since` is not 0, and CFR+ has negative regrets. `strategy_sum` is out of
+                   date where players are not visited: use `average_strategy`
+    iteration      iterations done so far
+    nodes_touched  decision, chance and terminal nodes visited so far, those of best responses included
     """
 
     def __init__(
@@ -163,10 +168,10 @@ class PrunedCfr:
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare; `tables` None: fresh ones.
+        """Prepare a game; `tables` None means fresh ones.
 
-        Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, tables that do not fit, a game
-        with cards beside its tree and one without perfect recall.
+        Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, or tables that do not fit.  Also
+        raises it for a game with cards beside its tree, or without perfect recall.
         """
         if not threshold >= 1:
             raise ValueError(f"prune_threshold = {threshold}: it must be at least 1 iteration")
@@ -182,7 +187,7 @@ class PrunedCfr:
         self._load()
 
     def iterate(self, count: int) -> None:
-        """Do `count` iterations; 0 compiles the kernels."""
+        """Run `count` iterations; 0 compiles the kernels."""
         last = self.iteration + count
         for first in range(self.iteration, last + 1, _BATCH):
             batch = min(_BATCH, last - first)
@@ -200,20 +205,20 @@ class PrunedCfr:
             self._store()
 
     def average_strategy(self) -> Strategy:
-        """The average strategy; its weights are the sums of own reach.  Tables stay as they are."""
+        """Return the average strategy; its weights are the sums of own reach.  Tables stay as they are."""
         bring_all_forward(self._pruning, self._walk)
         made = self._split(self._pruning.state.tables.strategy_sum)
-        self._load()  # looking leaves no trace in later rounding
+        self._load()  # restores the state, so that this call does not affect later rounding
         return made
 
     def current_strategy(self) -> Strategy:
-        """What the players would play in the next iteration."""
+        """Return the players' strategy of the next iteration."""
         bring_all_forward(self._pruning, self._walk)
         self._load()
         return self._split(self._walk.sigma)
 
     def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
-        """Weights of iterations in the average strategy, the last one included: t^γ."""
+        """Return the weights t^γ of iterations `first` to `last` in the average strategy."""
         return np.arange(first, last + 1, dtype=np.float64) ** self.variant.powers(1)[2]
 
     def _split(self, cells: npt.NDArray[Any]) -> Strategy:
@@ -221,19 +226,19 @@ class PrunedCfr:
         return strategy_of(self.game, [cells[:slots], cells[slots:]])
 
     def _columns(self) -> list[tuple[str, npt.NDArray[Any]]]:
-        """The kernels' arrays by kind of table."""
+        """Return the kernels' arrays by kind of table."""
         state = self._pruning.state
         fields = state._asdict()
         named = [(kind, fields[kind]) for kind in (*_SLOT_TABLES[2:], *_ROW_TABLES)]
         return [("regret", state.tables.regret[:, 0]), ("strategy_sum", state.tables.strategy_sum[:, 0]), *named]
 
     def _load(self) -> None:
-        """Copy the tables into the kernels' arrays, and set counters of traversals to the iteration."""
+        """Copy the tables into the kernels' arrays, and set the counters of traversals to the iteration."""
         for kind, cells in self._columns():
             parts = [self.tables.get(table_name(kind, player), np.zeros((0, 1))) for player in range(2)]
             cells[:] = np.concatenate(parts)[:, 0]
         totals = self._pruning.scratch.totals
-        totals[:, SUM] = np.cumsum(self._weights(1, self.iteration))[-1:].sum()  # as added up one by one
+        totals[:, SUM] = np.cumsum(self._weights(1, self.iteration))[-1:].sum()  # same rounding as adding one by one
         totals[:, REACH] = self.iteration
 
     def _store(self) -> None:

@@ -1,33 +1,33 @@
-"""Regret-based pruning: CFR that leaves out actions of negative regret (Brown & Sandholm 2015, NIPS, section 4).
+"""Regret-based pruning: CFR that skips actions of negative regret.
 
-An action a of an infoset I with negative regret is not played.  From iteration T0 on it is not visited either, as long
-as its regret could not have become positive, whatever had been played after it (equation 9):
+Source: Brown & Sandholm 2015 (NIPS), section 4.  An action a of an infoset I with negative regret has probability 0.
+From iteration T0 on it is not visited either, as long as no play after it could have made its regret positive (equation
+9):
 
     R^T0(I, a) + Σ_{T0 < t <= T} (π_{-i}^t(I) U(I, a) - v^t(I)) <= 0,   U(I, a) the largest payoff that a leads to.
 
-The regret of a pruned action in the tables *is* this bound: the action's counterfactual value is taken to be π·U.  When
-the bound turns positive, in iteration T1, the action is settled (`mccfr.solvers.histories.settlement`): a best response
-after it, against the opponent's average strategy over T0 < t <= T1, is declared to have been played all the time.  What
-was assumed is taken back from the regret, the best response's value added, and the regrets below are updated to match.
-By Theorem 1 no positive regret elsewhere depends on when that happens.
+The regret of a pruned action in the tables is this bound: the action's counterfactual value is taken to be π·U.  When
+the bound becomes positive, in iteration T1, the action is *settled* (`mccfr.solvers.histories.settlement`).  A best
+response after it, against the opponent's average strategy over T0 < t <= T1, then counts as played all the time.  The
+assumed value is subtracted from the regret, the best response's value is added, and the regrets below are updated to
+match.  By Theorem 1 no positive regret elsewhere depends on the time of this.
 
-* The best response is the paper's: counterfactual values of what follows an action without another own action, against
-  the opponent's cumulative strategy, less the same at T0 (section 4.1).  They are kept for every action, as running
-  sums: nothing is traversed when pruning begins, but for actions pruned further down, which are settled then.
-* An action is pruned if the estimate (10) says that `threshold` iterations or more will be left out, and if another
-  action of the infoset is better and goes on being visited.  Actions that end the game need no threshold: nothing is
-  below them.
-* In the place of the paper's U stands the sum over the histories of I of what both players together could bring about
-  at most after a: a bound just as sure, and never a larger one.
-* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  The paper
-  leaves open what r is where a pruned action is settled; `settle` takes the mean over the interval.
-* A player's strategy is constant where he is not visited, because none of his regrets changes there.  Sums of it are
-  brought forward when he is visited next, from the sum of the action above: what has arrived since times the strategy.
-  So the average strategy is the one that visiting every infoset in every iteration would have given.
+* The best response is the paper's (section 4.1).  It needs the counterfactual values that follow an action without
+  another own action, against the opponent's cumulative strategy, minus the same at T0.  They are kept for every action
+  as running sums, so the start of pruning needs no traversal.  Only actions pruned further down are settled then.
+* An action is pruned if the estimate (10) says that at least `threshold` iterations will be skipped.  Another action of
+  the infoset must be better and stay visited.  Actions that end the game need no threshold.
+* In place of the paper's U there is the most that both players together could reach after a, summed over the histories
+  of I.  This bound is valid too, and never larger.
+* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  The paper does
+  not define r for a pruned action that is settled; `settle` takes the mean over the interval.
+* A player's strategy is constant where the player is not visited, because the regrets do not change there.  Its sums
+  are brought up to date at the next visit: the reach that arrived since, times the strategy.  So the average strategy
+  is that of visiting every infoset in every iteration.
 
-Histories that no traverser's opponent reaches are left out as in partial pruning.  Nodes touched are those of
-traversals and of best responses.  Differences of long sums are taken: float64 only.  Exact up to rounding; differences
-that are nothing but rounding (`mccfr.noise`) are taken to be 0, lest they choose an action.
+Histories that no traverser's opponent reaches are skipped as in partial pruning.  Nodes touched are those of traversals
+and of best responses.  All tables are float64, because long sums are subtracted.  Results are exact up to rounding;
+differences that are only rounding (`mccfr.noise`) count as 0, so that they do not choose an action.
 """
 
 import numpy as np
@@ -42,9 +42,9 @@ from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 @part_njit
 def _forward(tree, pruning, walk, step, traverser):
-    """Visit what is neither pruned nor out of every traverser's opponent's reach.
+    """Visit all nodes that are neither pruned nor out of reach of every traverser's opponent.
 
-    Returns the numbers of inner nodes, of rows (into `scratch.rows`) and of all nodes visited.
+    Returns the numbers of inner nodes, of rows (in `scratch.rows`) and of all nodes visited.
     """
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
@@ -62,7 +62,7 @@ def _forward(tree, pruning, walk, step, traverser):
         visited += 1
         chance, player, cell = tree.kind[node] == CHANCE, tree.player[node], walk.cell[node]
         row = infosets.by_node.row[node]
-        if not chance and marked[row] != serial:  # as `meet`, but what is above has been met on the way here
+        if not chance and marked[row] != serial:  # as `meet`; rows above are already up to date
             marked[row], scratch.rows[rows], before = serial, row, infosets.above[row]
             rows += 1
             arrived = (scratch.totals[player, SUM], scratch.totals[player, REACH])
@@ -99,7 +99,10 @@ def _forward(tree, pruning, walk, step, traverser):
 
 @part_njit
 def _backward(tree, pruning, walk, traverser, visited):
-    """Values of inner nodes, last visited first, and increments of traversers' actions; π·U where pruned."""
+    """Compute values of inner nodes, last visited first, and increments of traversers' actions.
+
+    Π·U for pruned ones.
+    """
     upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for place in range(visited - 1, -1, -1):
         node = walk.order[place]
@@ -120,7 +123,7 @@ def _backward(tree, pruning, walk, traverser, visited):
 def _update(pruning, walk, traverser, rows):
     """Update the regrets of a traversal's rows from their increments, and clear these.
 
-    Returns the number of pruned actions whose bound is above 0 now (in `scratch.waiting`).
+    Returns the number of pruned actions whose bound is now above 0 (in `scratch.waiting`).
     """
     listed, waiting, owner, starts = (
         pruning.scratch.rows,
@@ -155,10 +158,12 @@ def _update(pruning, walk, traverser, rows):
 
 @part_njit
 def _consider(tree, pruning, walk, step, iteration, traverser, rows):
-    """Prune those actions of a traverser's rows in `scratch.rows` that are worth it; returns the nodes visited.
+    """Prune the actions of a traverser's rows in `scratch.rows` for which it pays.
 
-    Rows come last first.  What a player prunes below and above in one iteration begins at the same time then: the
-    settlement of the latter serves both.
+    Return the nodes visited.
+
+    Rows are handled in reverse order.  So actions that a player prunes below and above in one iteration have the same
+    T0, and settling the upper one serves both.
     """
     infosets, state, touched = pruning.infosets, pruning.state, 0
     starts, ends, listed, regret = infosets.starts, infosets.ends, pruning.scratch.rows, state.tables.regret
@@ -184,7 +189,7 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 
 @part_njit
 def _traverse(tree, pruning, walk, step, iteration, traverser):
-    """One traversal and what follows from it; returns the number of nodes visited."""
+    """Run one traversal with all updates and settlements; return the number of nodes visited."""
     scratch = pruning.scratch
     scratch.marks.serial[0] += 1
     for player in range(2):
@@ -204,9 +209,11 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
 
 @njit
 def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
-    """Iterations from `first_iteration` on, one for each of `weights` [K] float64 in the average strategy.
+    """Run iterations from `first_iteration` on, with tables changed in place.
 
-    Everything is changed in place; returns the number of nodes touched.
+    Return the number of nodes touched.
+
+    weights  [K] float64 weight of each iteration in the average strategy
     """
     touched = 0
     for k in range(weights.shape[0]):
@@ -218,7 +225,10 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 @njit
 def bring_all_forward(pruning, walk):
-    """Bring strategy and sums of every row up to date, for an average strategy between iterations; in place."""
+    """Bring the strategy and sums of every row up to date, for an average strategy between iterations.
+
+    In place.
+    """
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
     step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)

@@ -1,13 +1,13 @@
-"""Best responses inside CFR: for a whole player (CFR-BR), or only where he does not play to (zero reach).
+"""Best responses inside CFR: for a whole player (CFR-BR), or where the player's own reach is zero.
 
-* CFR-BR (Johanson, Bard, Burch & Bowling 2012): one player plays CFR, the other a best response to his strategy in
-  every iteration.  The responder has no regret, so both average strategies approach an equilibrium.
-* Zero-reach best response (Brown & Sandholm 2015, section 3): a player's strategy after an action that he does not play
-  changes nobody else's regret in that iteration.  There, a best response is declared to have been played: no regret
-  after the action grows, and the action itself is worth what the response wins.  The paper's condition R <= -Δ(I) keeps
-  the action's regret from becoming positive; the bound (8) does not need it, and neither do we ask for it.
+* CFR-BR (Johanson, Bard, Burch & Bowling 2012): one player plays CFR, the other a best response to it in each
+  iteration.  The responder has no regret, so both average strategies approach an equilibrium.
+* Zero-reach best response (Brown & Sandholm 2015, section 3): a strategy after an action of probability 0 changes no
+  other player's regret in that iteration.  There a best response counts as played: no regret after the action grows,
+  and the action's value is that of the best response.
 
-Exact: one best response for an infoset, summed over its histories.
+The paper's condition R <= -Δ(I) keeps the action's regret from becoming positive.  The bound (8) does not need it, so
+it is not used here.  Best responses are exact: one for each infoset, summed over its histories.
 """
 
 from abstraction.kernels.jit import part_njit
@@ -16,11 +16,13 @@ from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 @part_njit
 def respond(tree, walk, side, player, visited, everywhere):
-    """Counterfactual values of a player's actions, best responses below included: into `side.increment`, which was 0.
+    """Write the counterfactual values of a player's actions, with best responses below.
 
-    Where his own reach (`side.row_reach`) is 0, or everywhere, his rows of `side.sigma` become the best response: the
-    first of the actions that are worth most.  Elsewhere they count as they are.  The opponent's reach is taken from a
-    traversal that has just visited `visited` inner nodes, those without it left out or not.
+    visited     number of inner nodes that a traversal has just visited; it gives the opponent's reach
+    everywhere  True: the best response replaces all of the player's rows of `side.sigma`; False: only rows with own
+                reach 0 (`side.row_reach`)
+
+    The values go to `side.increment`, which must be 0 before.  A best response takes the first of equal actions.
     """
     increment, sigma, sign = side.increment, side.sigma, 1.0 - 2.0 * player
     for place in range(visited):

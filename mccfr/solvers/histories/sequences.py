@@ -1,6 +1,6 @@
-"""The sequence form of a game whose tree holds every history (von Stengel 1996): which own action comes before what.
+"""The sequence form of a game whose tree holds every history (von Stengel 1996).
 
-With perfect recall a player's rows and actions form a tree: every row comes after one action of its owner, or after
+With perfect recall a player's rows and actions form a tree: each row comes after one action of its owner, or after
 none.  Rows are numbered such that a row's slots come after the slot before it.
 """
 
@@ -19,10 +19,10 @@ _ALL_WELL = -1
 
 
 class Sequences(NamedTuple):
-    """One player's rows and actions.  R rows, S slots.
+    """One player's rows and actions: R rows, S slots.
 
     starts  [R+1] int64  first slot of each row, and the end of the last
-    above   [R] int64    slot of the owner's action that leads to each row, NO_SLOT where there is none
+    above   [R] int64    slot of the owner's action that leads to each row; NO_SLOT if there is none
     row_of  [S] int64    row of each slot
     """
 
@@ -32,11 +32,11 @@ class Sequences(NamedTuple):
 
 
 class SequenceForm(NamedTuple):
-    """Both players' rows and actions, and what leads to each of N nodes.
+    """Both players' rows and actions, and the path to each of N nodes.
 
-    players  those of player 0, of player 1
-    last     [2, N] int32  slot of each player's last action before it, or NO_SLOT
-    chance   [N] float64   product of chance's probabilities on the way to it
+    players  Sequences of player 0 and of player 1
+    last     [2, N] int32  slot of each player's last action before a node, or NO_SLOT
+    chance   [N] float64   product of chance probabilities on the path
     """
 
     players: tuple[Sequences, Sequences]
@@ -46,10 +46,11 @@ class SequenceForm(NamedTuple):
 
 @njit
 def _follow(tree, starts_0, starts_1, above, last, chance):
-    """Find each row's slot above, and what leads to each node; returns a node where recall fails, or -1.
+    """Fill each row's slot above and each node's path; return a node where recall fails, or -1.
 
-    Changed in place: above ([R_0], [R_1]) int64, _NOT_SEEN at first; last [2, N] int32, NO_SLOT at the root; chance
-    [N].
+    above   ([R_0], [R_1]) int64  must hold _NOT_SEEN
+    last    [2, N] int32          must hold NO_SLOT at the root
+    chance  [N]
     """
     chance[0] = 1.0
     for node in range(tree.kind.shape[0]):
@@ -74,9 +75,9 @@ def _follow(tree, starts_0, starts_1, above, last, chance):
 
 
 def sequence_form(game: Game) -> SequenceForm:
-    """The sequence form of a game.
+    """Return the sequence form of a game.
 
-    Raises `ValueError` for a game with cards beside its tree, and where a player lacks perfect recall.
+    Raises `ValueError` for a game with cards beside its tree, and if a player lacks perfect recall.
     """
     if game.cards.dealt:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Regret-based pruning, part two: what it remembers, and how the pruning of an action ends.
+"""State of regret-based pruning, and the settlement that ends the pruning of an action.
 
 The algorithm is described in `mccfr.solvers.histories.pruning`; sections and equations are those of Brown & Sandholm
 2015.
@@ -19,12 +19,12 @@ SUM, REACH = 0, 1
 
 
 class NodeFacts(NamedTuple):
-    """What pruning knows of N nodes.
+    """Constants of N nodes for pruning.
 
-    upper   [N] float64   upper bound of a node's value to who acts before it
+    upper   [N] float64   upper bound of a node's value to the player who acts before it
     row     [N] int64     row of each decision node
     last    [2, N] int64  cell of each player's last action before a node, or NO_SLOT
-    chance  [N] float64   probability that chance contributes to a node
+    chance  [N] float64   product of chance probabilities on the path to a node
     """
 
     upper: npt.NDArray[np.float64]
@@ -34,18 +34,18 @@ class NodeFacts(NamedTuple):
 
 
 class PrunedInfosets(NamedTuple):
-    """Both players' infosets in one numbering, player 0's first.  R rows, C cells (slots), D decisions.
+    """Both players' infosets in one numbering, player 0's first: R rows, C cells (slots), D decisions.
 
-    starts       [R+1] int64   first cell of each row, and the end of the last
-    above        [R] int64     cell of the own action before each row, or NO_SLOT
-    row_of       [C] int64     row of each cell
-    owner        [R] int64
-    below_first  [C+1] int64   where in `below` the rows right after each own action begin
-    below        [R] int64     rows that come after an own action, by that action
-    node_first   [R+1] int64   where in `node` each row's histories begin
-    node         [D] int64     decision nodes by row
-    ends         [C] uint8     1: the action ends the game in every history
-    by_node      of each node
+    starts       [R+1] int64  first cell of each row, and the end of the last
+    above        [R] int64    cell of the own action before each row, or NO_SLOT
+    row_of       [C] int64    row of each cell
+    owner        [R] int64    player of each row
+    below_first  [C+1] int64  where in `below` the rows right after each own action begin
+    below        [R] int64    rows that come after an own action, grouped by that action
+    node_first   [R+1] int64  where in `node` each row's histories begin
+    node         [D] int64    decision nodes, grouped by row
+    ends         [C] uint8    1: the action ends the game in every history
+    by_node      NodeFacts    constants of each node
     """
 
     starts: npt.NDArray[np.int64]
@@ -61,16 +61,16 @@ class PrunedInfosets(NamedTuple):
 
 
 class Pruned(NamedTuple):
-    """What pruning remembers from one iteration to the next, both players' tables end to end.
+    """State of pruning between iterations, both players' tables end to end.
 
-    tables          Tables [C, 1]  regrets (bounds where pruned) and strategy sums; the basis is the regrets
-    reach_sum       [C] float64    own reach times strategy, summed over the opponent's traversals: not weighed
-    payoff_sum      [C] float64    counterfactual values of what follows an action without another own action, summed
-    assumed         [C] float64    values assumed of a pruned action since T0
-    pruned_regret   [C] float64    regret of a pruned action at T0
-    pruned_since    [C] uint32     T0; 0: not pruned
-    value_sum       [R] float64    counterfactual values v(I), summed
-    bound_sum       [C] float64    π_{-i}·U of every action, summed
+    tables         Tables [C, 1]  regrets (bounds for pruned actions) and strategy sums; the basis is the regrets
+    reach_sum      [C] float64    own reach times strategy, summed over the opponent's traversals without weights
+    payoff_sum     [C] float64    sum of counterfactual values that follow an action without another own action
+    assumed        [C] float64    values assumed of a pruned action since T0
+    pruned_regret  [C] float64    regret of a pruned action at T0
+    pruned_since   [C] uint32     T0; 0: not pruned
+    value_sum      [R] float64    sum of counterfactual values v(I)
+    bound_sum      [C] float64    sum of π_{-i}·U of every action
     """
 
     tables: Tables
@@ -84,11 +84,11 @@ class Pruned(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Which of R rows have been met.
+    """Marks of the R rows that were met.
 
     visited  [R] int64  traversal in which a row was last met
     settled  [R] int64  settlement in which it was last met
-    serial   [2] int64  number of this traversal, and of this settlement
+    serial   [2] int64  number of the current traversal, and of the current settlement
     """
 
     visited: npt.NDArray[np.int64]
@@ -97,18 +97,18 @@ class Marks(NamedTuple):
 
 
 class PruningScratch(NamedTuple):
-    """Nothing in here outlives a call of `run_pruned`.
+    """Scratch of `run_pruned`, which keeps no state between calls.
 
-    marks      of rows
-    rows       [R] int64       rows of this traversal
-    after      [R] int64       rows after the action that is being settled, from the top down
-    path       [R] int64       rows from one up to the first that is up to date
-    waiting    [C] int64       pruned actions to be settled
-    stack      [N] int64       nodes that wait in a best response's traversal
-    gain       [C] float64     values of actions over the interval that is being settled
-    payoff     [C] float64     new payoff sums
-    scale      [C] float64     sizes of their terms, added up
-    totals     [2, 2] float64  by player: total weight of iterations, number of the opponent's traversals
+    marks    Marks           rows that were met
+    rows     [R] int64       rows of this traversal
+    after    [R] int64       rows after the action to settle, from the top down
+    path     [R] int64       rows from one up to the first that is up to date
+    waiting  [C] int64       pruned actions to settle
+    stack    [N] int64       nodes to visit in a best response's traversal
+    gain     [C] float64     values of actions over the settled interval
+    payoff   [C] float64     new payoff sums
+    scale    [C] float64     sums of the absolute values of their terms
+    totals   [2, 2] float64  by player: total weight of iterations, number of the opponent's traversals
     """
 
     marks: Marks
@@ -124,7 +124,11 @@ class PruningScratch(NamedTuple):
 
 
 class PruningArrays(NamedTuple):
-    """Everything that pruning adds to a tree and a walk.  `threshold`: iterations, `restarts`: 1 for CFR+."""
+    """All data of pruning besides a tree and a walk.
+
+    threshold  least number of iterations to skip
+    restarts   1 for CFR+
+    """
 
     infosets: PrunedInfosets
     state: Pruned
@@ -135,9 +139,11 @@ class PruningArrays(NamedTuple):
 
 @part_njit
 def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
-    """A row's strategy into `sigma`, and its sums brought forward to the (weight, reach) that has arrived; in place.
+    """Write a row's strategy to `sigma` and bring its sums up to date, in place.
 
-    Where no regret is positive the strategy is uniform over the actions that are not pruned.
+    arrived  (weight, reach) that has arrived at the row so far
+
+    If no regret is positive, the strategy is uniform over the actions that are not pruned.
     """
     current_strategy(step, tables, rows, sigma, rows.slot)
     weight, reach = arrived
@@ -161,7 +167,7 @@ def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
 
 @part_njit
 def meet(step, pruning, sigma, row):
-    """Bring a row, and what is above it, up to date: the strategy, and the sums up to this traversal."""
+    """Bring a row and the rows above it up to date: the strategy, and the sums up to this traversal."""
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
     visited, serial, length = scratch.marks.visited, scratch.marks.serial[0], 0
     while visited[row] != serial:
@@ -183,15 +189,15 @@ def meet(step, pruning, sigma, row):
 
 @inline_njit
 def added(restarts, regret, gain):
-    """The regret after a gain: CFR+ starts anew from a gain above 0 (section 4.2)."""
+    """Return the regret after a gain; CFR+ restarts a negative regret from a positive gain (section 4.2)."""
     return gain if restarts and gain > 0.0 and regret <= 0.0 else regret + gain
 
 
 @part_njit
 def _push_histories(tree, pruning, walk, step, cell):
-    """Push what follows an action at all histories of its infoset that the opponent has ever reached.
+    """Push the nodes after an action, for all histories of its infoset that the opponent has ever reached.
 
-    Returns how many there are, in `scratch.stack`.
+    Returns their number; the nodes are in `scratch.stack`.
     """
     infosets, stack, height = pruning.infosets, pruning.scratch.stack, 0
     row = infosets.row_of[cell]
@@ -209,9 +215,9 @@ def _push_histories(tree, pruning, walk, step, cell):
 
 @part_njit
 def _collect(tree, pruning, walk, step, cell):
-    """Visit all that may follow an action, book it against the opponent's cumulative strategy, list the rows below.
+    """Visit all nodes after an action and add payoffs against the opponent's cumulative strategy.
 
-    Returns the numbers of rows (into `scratch.after`) and of nodes visited.
+    Returns the number of own rows below (listed in `scratch.after`) and of nodes visited.
     """
     height = _push_histories(tree, pruning, walk, step, cell)
     player = pruning.infosets.owner[pruning.infosets.row_of[cell]]
@@ -253,7 +259,7 @@ def _collect(tree, pruning, walk, step, cell):
 
 @inline_njit
 def _take_payoff(pruning, cell):
-    """Add to an action's gain what its payoff sum has grown by, and keep the new sum."""
+    """Add the growth of an action's payoff sum to its gain, and store the new sum."""
     state, scratch = pruning.state, pruning.scratch
     growth = scratch.payoff[cell] - state.payoff_sum[cell]
     if abs(growth) > SETTLED * scratch.scale[cell]:
@@ -264,10 +270,10 @@ def _take_payoff(pruning, cell):
 
 @part_njit
 def settle(tree, pruning, walk, step, cell):
-    """End an action's pruning: declare the best response after it, and set regrets accordingly.
+    """End an action's pruning: take the best response after it as played, and set the regrets to match.
 
-    Under CFR+ an action that has gained starts anew from what it has gained in a mean iteration, as if that had come
-    last.  From the whole gain it would come back with the regret of many iterations at once, which no bound allows for.
+    With CFR+ an action that has gained restarts from its mean gain for an iteration, as if that had come last.  The
+    whole gain would give it the regret of many iterations at once, which no bound allows.
 
     Returns the numbers of rows after it (in `scratch.after`) and of nodes visited.
     """
@@ -281,7 +287,7 @@ def settle(tree, pruning, walk, step, cell):
             _take_payoff(pruning, below)
             best = max(best, gain[below])
         for below in range(infosets.starts[row], infosets.starts[row + 1]):
-            regret[below, 0] += gain[below] - best  # never a gain above 0; nothing was assumed below a pruned action
+            regret[below, 0] += gain[below] - best  # at most 0; no values were assumed below a pruned action
             state.pruned_since[below] = 0
             gain[below] = 0.0
         state.value_sum[row] += best
@@ -300,7 +306,10 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """Settle the actions after `cell` that were pruned before this iteration; returns the number of nodes visited."""
+    """Settle the actions after `cell` that were pruned before this iteration.
+
+    Return the number of nodes visited.
+    """
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting
     waiting[0], height, touched = cell, 1, 0
     while height > 0:
@@ -308,7 +317,7 @@ def settle_below(tree, pruning, walk, step, iteration, cell):
         here = waiting[height]
         for place in range(infosets.below_first[here], infosets.below_first[here + 1]):
             row = infosets.below[place]
-            meet(step, pruning, walk.sigma, row)  # its regrets change, and this traversal may have left it out
+            meet(step, pruning, walk.sigma, row)  # its regrets will change, and this traversal may have skipped it
             for below in range(infosets.starts[row], infosets.starts[row + 1]):
                 if since[below] == 0:
                     waiting[height] = below

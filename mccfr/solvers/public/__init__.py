@@ -1,1 +1,1 @@
-"""Whole ranges at once over a public tree: betting tree times boards, one vector entry for each hand."""
+"""Solvers over a public tree (betting tree times boards), with one vector entry for each hand."""

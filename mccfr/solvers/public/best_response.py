@@ -1,10 +1,9 @@
-"""Exact value and exact best response over a public tree: the walk of full-width CFR on fixed strategies.
+"""Exact values and best responses over a public tree, by the walk of full-width CFR.
 
-`mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
+`mccfr.solvers.public.street_walk` defines the best response and says why it is exact.
 
-Large strategy sums of full width are walked where they lie and in their dtype, row by row as they were trained, cells
-of 16 bits too: an iteration's time, and no memory beside the hands by board.  Other strategies are made float64 tables
-first.
+Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
+of one iteration and no memory beyond the hands by board.  Other strategies are first converted to float64 tables.
 """
 
 from collections.abc import Sequence
@@ -37,13 +36,13 @@ from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.streets import street_members
 
-_BLOCKS = 8  # kernels are compiled anew for each number of tables
+_BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 IN_PLACE_CELLS = 1 << 17
-"""Of strategy sums that are walked where they lie; fewer are measured in float64, whatever they are."""
+"""Least cells of strategy sums that are read directly; smaller tables are evaluated in float64."""
 
 
 class Walk:
-    """A public tree with a strategy on it, to be valued for either player."""
+    """A public tree with a strategy, to be evaluated for either player."""
 
     def __init__(
         self,
@@ -57,18 +56,17 @@ class Walk:
         noted: Sequence[npt.NDArray[np.float64]] | None = None,
         narrow: tuple[NarrowRows, NarrowRows] | None = None,
     ) -> None:
-        """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads.
+        """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
-        noted    tables like these, which get the best action of each hand of who is valued, 1, and 0 for the others
-
-        sums     whether they are strategy sums, which are read where they lie; the tree is one by rows then
-                 (`tree_by_rows`), and of their dtype (`in_dtype`).  Else they are probabilities, in float64
-        follow   False: best responses alone, in three quarters of the time
-        narrow   both players' sums in cells of 16 bits, in the place of tables, which are of one cell then
-
-        choices  [2·slots, buckets] of each block, to which is added, by one thread, what a player's own range wins by
-                 each action, and, in the lower half, by the best action for each hand (in the row of the first);
-                 best responses are left out then
+        choices  [2·slots, buckets] of each block; receives the expected gain of a player's own range by each action.
+                 The lower half, in the row of the first action, receives the gain by the best action for each hand.
+                 Needs one thread and leaves out best responses
+        sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
+                 the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
+        follow   False: only best responses, in three quarters of the time
+        noted    tables like `tables`, which receive 1 for the best action of each hand of the evaluated player and 0
+                 for the others
+        narrow   both players' sums in 16-bit cells; `tables` then have one cell each
         """
         # Read-only or foreign layouts would have the kernels compiled once more.
         dtype, self._sums = public.reach.dtype, sums
@@ -93,16 +91,17 @@ class Walk:
         self._scratch = [new_scratch(public, later, dtype, values) for _ in range(self._threads)]
 
     def responding(self) -> "Walk":
-        """The same, for best responses alone, in the same room."""
+        """Return the same walk for best responses alone, which shares the scratch arrays."""
         found = copy(self)
         found.root, *found._scratch = (one_value(of) for of in (self.root, *self._scratch))
         return found
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
-        """[V] counterfactual values of a player's hands, weighed by his own deal weights and summed.
+        """Return [V] counterfactual values of a player's hands, summed with the player's own deal weights.
 
-        `FOLLOW` where he follows his strategy, `RESPOND`, the last, where he plays a best response from a street on.
-        Divided by `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
+        FOLLOW is the value of the player's strategy, RESPOND (the last entry) that of a best response from street
+        `respond_from` on.  Divided by `joint_weight` they are chips a deal.  `root` keeps the values of the first
+        street.
         """
         public, root = self._public, self.root
         root.by_hand.value.fill(0)
@@ -125,12 +124,14 @@ def values(
     public: PublicTree | None = None,
     threads: int = 1,
 ) -> npt.NDArray[np.float64]:
-    """[players, 2] chips each player gets on average, without `offset_chips`, against the other's part of `strategy`.
+    """Return [players, 2] mean chips of each player against the other's part of `strategy`.
 
-    `FOLLOW` when he follows his own, `RESPOND` when he plays a best response.  `public` is the game's public tree, to
-    save making it again; without it, boards on which hands play alike but for their suits are walked once, also where
-    the game tells them apart.  What is found does not depend on the number of threads.  `ValueError` for a game without
-    listed cards.
+    public   the game's public tree if it exists already
+    threads  number of threads; the result does not depend on it
+
+    Entry FOLLOW is for the player's own strategy, RESPOND for a best response, both without `offset_chips`.  Without
+    `public`, boards on which the strategy plays alike up to suits are walked once.  Raises `ValueError` for a game
+    without listed cards.
     """
 
     public, walk = _walk(game, strategy, public, threads)
@@ -140,9 +141,9 @@ def values(
 def value_and_responses(
     game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int = 1
 ) -> tuple[float, tuple[float, float], float]:
-    """As `values`: player 0's when he follows, both players' when they respond, and the rake taken when both follow.
+    """Return (player 0's value, both players' best-response values, mean rake) in chips a deal.
 
-    Without rake what player 1 gets by following is not asked for.
+    The value and the rake are for both players following `strategy`.  The arguments are those of `values`.
     """
     public, walk = _walk(game, strategy, public, threads)
     first = walk.values(0)
@@ -155,9 +156,10 @@ def value_and_responses(
 def gains(
     game: Game, strategy: Strategy, first: int, public: PublicTree | None = None, threads: int = 1
 ) -> list[float]:
-    """Chips a hand that a best response gains which follows the strategy before a street: for each from `first` on.
+    """Return the mean gain of best responses from each street from `first` on, in chips a deal.
 
-    Mean over both players; of street 0 it is the exploitability.  `public`, `threads` and `ValueError` as `values`.
+    Such a response follows the strategy before the street.  The mean is over both players; for street 0 it is the
+    exploitability.  The other arguments and errors are those of `values`.
     """
     public, walk = _walk(game, strategy, public, threads)
     found = [[walk.values(player, street) for player in range(2)] for street in range(first, public.streets)]
@@ -167,10 +169,11 @@ def gains(
 def best_strategy(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), threads: int = 1
 ) -> tuple[npt.NDArray[np.float64], Strategy]:
-    """`values` of some players, and the strategy with a best response of each to the other's part of it as his own.
+    """Return the `values` of some players and the strategy made of their best responses.
 
-    Every hand on every board needs a row of its own, or one with hands alike (`is_lossless`).  Of equal actions the
-    first is taken; locked rows stay as they are.  `ValueError` as `values`.
+    Each player's best response replaces its part of `strategy`; other players keep theirs.  The first of equal actions
+    is taken; locked rows stay as they are.  Each hand on each board needs a row of its own, or may share one with hands
+    alike (`is_lossless`).  Raises the `ValueError` of `values`.
     """
     tables = [strategy.probability[block].T for block in range(len(strategy.probability))]
     noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
@@ -186,18 +189,23 @@ def best_strategy(
 
 
 def is_lossless(game: Game) -> bool:
-    """Whether every hand on every board has a row of its own, or shares it with hands that are alike but for suits."""
+    """Return whether each hand on each board has its own row.
+
+    A row may be shared by hands that are alike but for suits.
+    """
     return tree_by_rows(game) is not None
 
 
 def hand_values(
     game: Game, strategy: Strategy, threads: int = 1, nodes: Sequence[int] = (0,)
 ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]], tuple[float, float]]:
-    """Counterfactual values of both players' hands [2, H], and at some decisions of the first street, of those of who
-    acts there, after each of his actions [A, H].
+    """Return values of both players' hands, values of actions, and best-response gains.
 
-    Chips times the weight of the other's hands that they meet, both following `strategy`; and what each gains, chips a
-    deal, by a best response in its place.
+    nodes  first-street decisions for which action values are returned
+
+    The first result is [2, H] counterfactual values at the root.  The second is, for each node, [A, H] counterfactual
+    values of the acting player's hands after each action.  They are chips times the weight of the other's hands that
+    they meet, with both players following `strategy`.  The third is each player's gain in chips a deal.
     """
     public, walk = _walk(game, strategy, None, threads)
     trees, members, gains = public.trees, street_members(game.tree), []
@@ -220,20 +228,25 @@ def hand_values(
 
 
 def is_large(game: Game) -> bool:
-    """Whether strategy sums of a game with cards, on no buckets, are so many that they are measured where they lie."""
+    """Return whether the game's strategy sums are large enough to be read directly.
+
+    This is for games with cards and without buckets.
+    """
     return game.cards.dealt and game.known_cards is None and int(game.tree.row_slots @ game.buckets) >= IN_PLACE_CELLS
 
 
 def measuring_tree(game: Game, public: PublicTree | None = None) -> PublicTree | None:
-    """The public tree on which strategy sums of a game are measured where they lie; None where they are not.
+    """Return the public tree for reading a game's strategy sums directly, or None if they are not read so.
 
-    `public` is the game's, if it is made already, this one included.  `ValueError` as `public_tree`.
+    public  the game's public tree if it exists already
+
+    Raises the `ValueError` of `public_tree`.
     """
     return tree_by_rows(game, public) if is_large(game) else None
 
 
 def _sums(strategy: Strategy) -> list[npt.NDArray[Any]] | None:
-    """Strategy sums by block, slots first, where they lie like that, one dtype for all; else None."""
+    """Return the strategy sums by block, slots first, if all are stored like that in one dtype; else None."""
     blocks = [rows for rows in strategy.blocks if rows.cells.size]
     dtypes = {rows.cells.dtype for rows in blocks}
     if len(dtypes) != 1 or not all(rows.sums and rows.cells.T.flags.c_contiguous for rows in blocks):
@@ -248,7 +261,7 @@ def _narrow_walk(
     game: Game,
     threads: int,
 ) -> Walk:
-    """A walk on sums in cells of 16 bits, of each block as `Strategy.narrow` has them."""
+    """Return a walk on strategy sums in 16-bit cells, given for each block as in `Strategy.narrow`."""
     cells, scales = (
         [
             np.require(table if table.size else np.zeros((1, 1), table.dtype), requirements=["C", "W"])
@@ -262,7 +275,7 @@ def _narrow_walk(
 
 
 def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> tuple[PublicTree, Walk]:
-    """The public tree with the strategy on it."""
+    """Return the public tree and a walk of the strategy on it."""
     if strategy.narrow is not None and (by_rows := measuring_tree(game, public)) is not None:
         return by_rows, _narrow_walk(in_dtype(by_rows, np.float32), strategy.narrow, game, threads)
     sums = _sums(strategy)
@@ -273,7 +286,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
-        """Slots first, as in training; made out of what is stored, so that there are no others in memory."""
+        """Return a block's probabilities, slots first, computed from the stored form."""
         return whole_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
@@ -281,14 +294,14 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:
-    """Chips player 0 gets on average when both follow `strategy`; see `values`."""
+    """Return player 0's mean chips if both players follow `strategy`; see `values`."""
     return float(values(game, strategy, (0,), public)[0, FOLLOW])
 
 
 def best_response_value(game: Game, strategy: Strategy, player: int, public: PublicTree | None = None) -> float:
-    """Chips `player` gets on average when he plays a best response to the other's part of `strategy`; see `values`.
+    """Return a player's mean chips with a best response to the other's part of `strategy`; see `values`.
 
-    `ValueError` for another player than 0 or 1.
+    Raises `ValueError` if `player` is not 0 or 1.
     """
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")

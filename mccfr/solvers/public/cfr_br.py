@@ -1,8 +1,8 @@
-"""CFR-BR as a run sees it: each player learns on his buckets against an opponent who knows his real cards.
+"""CFR-BR as an `Algorithm`: training on buckets against an opponent who sees the real cards.
 
-Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012): while CFR
-between two abstracted players goes to strategies that exploit each other's blindness, and may be exploited more the
-finer the buckets are, this goes to the least exploitable strategy that the buckets can say.  What iterates is in
+Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012).  CFR
+between two abstracted players learns to exploit the other's blindness, and may become more exploitable with finer
+buckets.  CFR-BR approaches the least exploitable strategy that the buckets can express.  The iterations are in
 `mccfr.solvers.public.public_chance.responding`.
 """
 
@@ -25,13 +25,17 @@ from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
 
 HANDS_A_CELL = 20
-"""Hands that walks come to at nodes in a period, for each cell of the players' tables that is swept then."""
+"""Length of a period in hands at nodes, for each cell of the players' tables.
+
+Bounds the cost of sweeps.
+"""
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
-    """The game on the buckets that opponents have before the last street; None: on those of the players.
+    """Return the game on the opponents' buckets before the last street, or None.
 
-    Raises `ValueError` for a game without cards, and for buckets that there are not.
+    None means that these are the players' buckets.  Raises `ValueError` for a game without cards, and for buckets that
+    do not exist.
     """
     if not game.cards.dealt:
         raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
@@ -48,7 +52,7 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
 
 
 class CfrBestResponse(Algorithm):
-    """CFR of each abstracted player against a best response that knows its cards, on sampled boards."""
+    """CFR on buckets against a best response that sees the real cards, on sampled boards."""
 
     options = CfrBrConfig
     traits = Traits(sweeps=True)
@@ -60,11 +64,17 @@ class CfrBestResponse(Algorithm):
 
     @property
     def schedule(self) -> Schedule:
-        """Of the learners; former runs have the shortest period, without the key."""
+        """Return the discount schedule of the learners.
+
+        Former runs, without `period_nodes`, have the shortest period.
+        """
         return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
 
     def completed(self, game: Game) -> Config:
-        """With a period so long that sweeps of large tables cost little, unless the configuration has one."""
+        """Return the configuration with a period so long that sweeping large tables costs little.
+
+        A period that the configuration sets is kept.
+        """
         cells = sum(prod(spec.shape) for spec in table_specs(game))
         period = HANDS_A_CELL * cells // max(1, game.cards.most_hands)
         if self._solver.period_nodes is not None or period <= OPTIONS.schedule.period_nodes:
@@ -73,14 +83,14 @@ class CfrBestResponse(Algorithm):
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`: nothing is padded."""
+        """Return the layout of the tables of players and opponents, without padding."""
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
         specs = responding_specs(game, trunk or game, tables.regret_dtype, sum_dtype)
         return TableLayout(specs, np.zeros(2 * game.tree.streets, np.int64))
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> PublicChanceSolver:
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         share = share or Share()
         given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
         options = replace(OPTIONS, schedule=self.schedule)

@@ -1,4 +1,7 @@
-"""Hands of both players on boards, in order of their buckets and in order of strength: what `range_sums` is made of."""
+"""Lists the hands of both players on boards by bucket and by strength.
+
+`range_sums` builds ranges from them.
+"""
 
 from typing import NamedTuple
 
@@ -8,18 +11,26 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit, part_njit
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
-"""Rows of sums by card: 0 always, for hands of fewer than two cards; the whole range; what nobody reads; cards."""
+"""Rows of sums by card: always 0, for hands of fewer than two cards; the whole range.
+
+A row that is never read.
+
+The cards' rows follow.
+"""
 
 
 class HandLists(NamedTuple):
-    """Room for F hands of both players together, and for as many columns and groups; each is as `Ranges` has it.
+    """Memory for lists of F hands of both players, with at most as many columns and groups.
 
-    every    [4, F] int32      hand and column, in the order of columns; ranked and place, by strength.  Where no hands
-                               share columns, hand and place are the columns', and not written; nor is the next
-    ranked   [F, 2] uint16     cards of hands by strength
-    columns  [4, F] int32      hand, bucket, place, same
-    card     [F, 2] uint16
-    group    [F, 3] int32
+    Fields as in `Ranges`.
+
+    every    [4, F] int32   hand and column in the order of columns; ranked and place by strength.  If no hands share
+                            columns, hand and place are those of `columns` and not written, and neither is `ranked`
+                            below
+    ranked   [F, 2] uint16  cards of hands by strength
+    columns  [4, F] int32   hand, bucket, place, same
+    card     [F, 2] uint16  cards of columns by strength
+    group    [F, 3] int32   groups of equal strength
     """
 
     every: npt.NDArray[np.int32]
@@ -30,15 +41,15 @@ class HandLists(NamedTuple):
 
 
 class OnBoard(NamedTuple):
-    """Both players' hands on a board.
+    """Scratch for both players' hands on one board.
 
-    order, ranked  [2, H] by bucket, by strength
-    column         [2, H] of each hand, -1 where he has it not
-    held           [2, 2] hands and columns of each player
-    at             [2, 3] columns, groups and hands, where a player's next are written
-    row            [cards+1] rows of sums by card, the last for no card
-    room           [H] hands, in sorting
-    tally          [257] keys by their byte, in sorting
+    order, ranked  [2, H]     hands by bucket, by strength
+    column         [2, H]     column of each hand; -1 if the player cannot hold it
+    held           [2, 2]     numbers of hands and columns of each player
+    at             [2, 3]     positions in the lists for a player's next columns, groups and hands
+    row            [cards+1]  row of sums of each card; the last is for no card
+    room           [H]        hands, for sorting
+    tally          [257]      counts of key bytes, for sorting
     """
 
     order: npt.NDArray[np.int64]
@@ -52,14 +63,14 @@ class OnBoard(NamedTuple):
 
 
 def room_for(hands: int) -> HandLists:
-    """Room for so many hands; what is not written to takes no memory."""
+    """Return memory for lists of `hands` hands; pages that are not written take no memory."""
     every, columns = (np.empty((4, hands), np.int32) for _ in range(2))
     ranked, card = (np.empty((hands, 2), np.uint16) for _ in range(2))
     return HandLists(every, ranked, columns, card, np.empty((hands, 3), np.int32))
 
 
 def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
-    """Room for all hands [H, 2]."""
+    """Return scratch for all hands [H, 2]."""
     order, ranked, column = np.zeros((3, 2, len(hand_cards)), np.int64)
     row = np.zeros(2 + int(hand_cards.max(initial=-1)), np.int64)
     held, at, room, tally = (np.zeros(shape, np.int64) for shape in ((2, 2), (2, 3), len(hand_cards), 257))
@@ -68,7 +79,7 @@ def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
 
 @part_njit
 def _sort(key, order, count, here):
-    """Sort order[:count] by key[order[i]], equal ones as they are: radix, a byte of what keys differ by at a time."""
+    """Sort order[:count] by key[order[i]]: a stable radix sort over the bytes in which keys differ."""
     if count == 0:
         return
     low = high = before = np.int64(key[order[0]])
@@ -94,7 +105,7 @@ def _sort(key, order, count, here):
 
 @part_njit
 def _card_rows(live, hand_cards, row):
-    """row [cards+1] of sums for each card that somebody holds on a board: live [2, H]; the last is no card's."""
+    """Set row [cards+1] to the row of sums of each card in a live hand of either player; live is [2, H]."""
     row[:] = 0
     for hand in range(live.shape[1]):
         if live[0, hand] or live[1, hand]:
@@ -109,7 +120,7 @@ def _card_rows(live, hand_cards, row):
 
 @part_njit
 def _arrange(player, live, bucket, strength, merge, here):
-    """Bring a player's hands into both orders: live, bucket, strength [H]."""
+    """Sort a player's hands by bucket and by strength; live, bucket, strength [H]."""
     order, ranked, column, count, columns = here.order[player], here.ranked[player], here.column[player], 0, 0
     for hand in range(live.shape[0]):
         column[hand] = -1
@@ -127,7 +138,7 @@ def _arrange(player, live, bucket, strength, merge, here):
 
 @part_njit
 def _arrange_both(live, bucket, strength, merge, here):
-    """As `_arrange`, of both players: live, bucket [2, H].  Often they have the same hands in the same buckets."""
+    """Run `_arrange` for both players, once if they have the same hands and buckets; live, bucket [2, H]."""
     _arrange(0, live[0], bucket[0], strength, merge, here)
     alike = True
     for hand in range(live.shape[1]):
@@ -144,7 +155,7 @@ def _arrange_both(live, bucket, strength, merge, here):
 
 @part_njit
 def _list_hands(player, bucket, merge, here, at, out):
-    """List a player's hands on a board, and hand and bucket of his columns; at: where, as `OnBoard`."""
+    """List a player's hands on a board, and hand and bucket of each column, at positions `at`."""
     every, columns, before = out.every, out.columns, -1
     for i in range(here.held[player, 0]):
         hand, ranked, k = here.order[player, i], here.ranked[player, i], at[2] + i
@@ -158,7 +169,10 @@ def _list_hands(player, bucket, merge, here, at, out):
 
 @part_njit
 def _list_columns(player, hand_cards, strength, merge, here, at, out):
-    """List a player's columns on a board by strength, and their groups; at: where, as `OnBoard`."""
+    """List a player's columns on a board by strength, and their groups, at positions `at`.
+
+    Return the number of groups.
+    """
     columns, card, group = out.columns, out.card, out.group
     other, column, groups, below, until, k = 1 - player, here.column[player], at[1] - 1, 0, 0, at[0]
     hands, before = here.held[other, 0], np.int64(-2)  # no strength
@@ -169,7 +183,7 @@ def _list_columns(player, hand_cards, strength, merge, here, at, out):
             for each in range(2):
                 out.ranked[at[2] + i, each] = here.row[hand_cards[hand, each]]
         if columns[0, at[0] + column[hand]] != hand:
-            continue  # another hand stands for it
+            continue  # another hand of the same column is listed
         while below < hands and strength[here.ranked[other, below]] < value:
             below += 1
         while until < hands and strength[here.ranked[other, until]] <= value:
@@ -186,14 +200,14 @@ def _list_columns(player, hand_cards, strength, merge, here, at, out):
 
 @njit
 def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
-    """Fill lists, board by board.
+    """Fill the lists board by board.
 
-    live, bucket  [2, N, H] whether a player holds a hand on a board, and its bucket
+    live, bucket  [2, N, H]  whether a player can hold a hand on a board, and its bucket
     strength      [N, H]
-    hand_cards    [H, 2] -1 where a hand has fewer
+    hand_cards    [H, 2]     -1 for missing cards
     merge         whether hands of a bucket share a column
-    here          room, as `room_on_board` makes it; its `at` says where in the lists, and goes on
-    counts        [3, 2, N] gets how many columns, groups and hands there are
+    here          scratch from `room_on_board`; its `at` gives the positions in the lists and moves on
+    counts        [3, 2, N]  receives the numbers of columns, groups and hands
     out           `HandLists`
     """
     at = here.at

@@ -1,26 +1,26 @@
-"""Rows that do not learn, in walks of whole ranges: `mccfr.trees.compiled.Locks` as `PublicTree.locks` has them.
+"""Locked rows in walks of whole ranges: applies `mccfr.trees.compiled.Locks` from `PublicTree.locks`.
 
-A hand whose actions are all given plays so, and gains nothing by any of them.  One of which some actions are barred
-plays what it has learnt of the others.  Both are in the average whether the hand gets there or not.  A best responder
-keeps them too.
+A hand whose actions are all locked plays them and gains nothing by any.  If only some are barred, the hand plays its
+learnt strategy over the others.  Both enter the average even if the hand does not reach the decision.  A best response
+keeps locks too.
 """
 
 from abstraction.kernels.jit import part_njit
 from mccfr.solvers.regret import as_element
 
-_LEAST = 1e-20  # of reach, where a row is in the average though nobody gets there; cells of 16 bits go down to 1e-30
-_NEVER = 1e30  # chips: less than anything, below 0
+_LEAST = 1e-20  # reach of locked rows that no hand reaches, so that they are in the average; 16-bit cells hold 1e-30
+_NEVER = 1e30  # chips; the negative is below any value
 
 
 @part_njit
 def _key(public, entry):
-    """What a column is in the table of shares."""
+    """Return the index of a column in the table of locked probabilities."""
     return public.ranges.hand[entry] if public.locks.by_hand else public.ranges.bucket[entry]
 
 
 @part_njit
 def _given(share, lock, actions, key):
-    """How many actions of a row are given."""
+    """Return the number of locked actions of a row."""
     count = 0
     for a in range(actions):
         count += share[lock + a, key] >= 0  # -1 is free
@@ -29,7 +29,10 @@ def _given(share, lock, actions, key):
 
 @part_njit
 def hold(public, player, board, lock, rows, sigma, place):
-    """Put what is given in the place of what was learnt, in sigma[place ..]; what is free keeps its parts."""
+    """Put locked probabilities into sigma[place : place+actions].
+
+    Free actions share the rest in proportion.
+    """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
         key, free, left = _key(public, first + k), as_element(sigma, 0.0), as_element(sigma, 1.0)
@@ -52,7 +55,10 @@ def hold(public, player, board, lock, rows, sigma, place):
 
 @part_njit
 def seen(public, player, board, lock, rows, reach, out):
-    """out = reach, a little at least where actions are given: their row is in the average whoever gets there."""
+    """Set `out` to reach, with a small minimum in rows with locked actions.
+
+    So these rows enter the average even if no hand reaches them.
+    """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
         out[k] = reach[k]
@@ -62,7 +68,7 @@ def seen(public, player, board, lock, rows, reach, out):
 
 @part_njit
 def level(public, player, board, lock, rows, values, child, total):
-    """Make actions that are given worth what the row is, so that nothing is gained by them."""
+    """Set the values of locked actions to the row's value, so that their regret is 0."""
     share, first = public.locks.share, public.ranges.first[player, board]
     for a in range(rows.actions):
         for k in range(rows.count):
@@ -72,9 +78,9 @@ def level(public, player, board, lock, rows, values, child, total):
 
 @part_njit
 def respond_locked(public, player, board, lock, rows, values, child, value):
-    """Value of the best that rows of which actions are given may still do; the others keep theirs.
+    """Set the best-response value of rows with locked actions; other rows keep theirs.
 
-    What a row bars is worth less than anything after that.
+    The values of the barred actions become very negative, so that later steps do not choose them.
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):

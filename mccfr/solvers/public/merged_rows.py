@@ -1,24 +1,23 @@
-"""Rows of merged suits, updated in place: hands that are alike on a board share a column of the walk.
+"""Merges hands that are alike up to suits into one column, so that rows can be updated in place.
 
-A row may be updated where it is met if that happens once in a traversal: its bucket is met on one walked board only.
-Boards that a renaming of suits makes alike are walked once (`mccfr.cards.symmetry`), so this holds where a bucket is
-a hand on a board up to renamings.  On its board it may still hold several hands.  They have one strategy, and
+A row can be updated when it is visited if that happens once in a traversal: its bucket must occur on one walked board
+only.  Boards that differ by a renaming of suits are walked once (`mccfr.cards.symmetry`).  So this holds if a bucket is
+a hand on a board up to renamings.  On its board it may still hold several hands.  These have one strategy, and
 
 * equal deal weights, if no renaming that takes them to each other changes the ranges;
-* with that, equal reach on the way down: what either player did before is alike as well;
-* equal values on the way up: against an opponent, boards and showdowns that the renaming leaves as they are.
+* equal reach, since earlier play is alike too;
+* equal values, against an opponent, boards and showdowns that the renaming leaves unchanged.
 
-So the walk has a column for each bucket of a board instead of one for each hand, takes the first hand's reach and value
-for all, and lists every hand only where each counts: in the ranges that terminals meet, and where ranges and values go
-from board to board.  This is exact, up to rounding, if
+So the walk has one column for each bucket of a board and uses the first hand's reach and value for all.  Single hands
+are listed only where each counts: in the ranges at terminals, and where ranges and values pass from board to board.  Up
+to rounding this is exact if
 
-* updates alternate: with simultaneous ones the other player needs the strategy that the iteration began with;
-* buckets of a board are columns side by side, and no other walked board has them;
-* hands of a bucket on a board are alike by renamings that leave the board as it is and change nothing: no range, bucket
-  or showdown, all of which is compared cell by cell.
+* updates alternate: simultaneous ones need the other player's strategy from before the iteration;
+* the buckets of a board are adjacent columns, and no other walked board has them;
+* hands of a bucket are alike by renamings that change no range, bucket or showdown; all are compared cell by cell.
 
-The tables are those that increments make, up to rounding: a row's sums and regrets count each of its hands, and each
-board that its own stands for.  Else, as where an abstraction throws unlike hands together, increments are collected.
+A row's sums and regrets count each of its hands, and each board that its board stands for.  In other games, as with an
+abstraction that puts different hands together, increments are collected.
 """
 
 from itertools import pairwise
@@ -34,12 +33,11 @@ from mccfr.solvers.public.range_sums import Ranges, make_ranges
 
 
 def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | None:
-    """A game's public tree with a column for each row of a board, as updates in place need it; None where they would
-    not be exact.
+    """Return the game's public tree with one column for each row of a board, for updates in place.
 
-    public  the game's, if it is made already: the same, where it has such columns
+    public  the game's public tree if it exists already; returned unchanged if it has such columns
 
-    Raises `ValueError` as `public_tree`.
+    Returns None if updates in place would not be exact.  Raises the `ValueError` of `public_tree`.
     """
     if public is not None and public.ranges.merged:
         return public
@@ -58,7 +56,10 @@ def tree_by_rows(game: Game, public: PublicTree | None = None) -> PublicTree | N
 
 
 def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
-    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
+    """Return the tree with deal weights of another dtype.
+
+    The weights are scaled by a power of two, which is exact and keeps float32 far from its limits.
+    """
     scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
     row_weight = public.row_weight.copy()
     if row_weight.size:
@@ -72,7 +73,7 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
 
 
 def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
-    """[2, E] what a column counts for in its row's strategy sums and regrets, as `PublicTree` has it."""
+    """Return [2, E] weights of a column in its row's strategy sums and regrets, as in `PublicTree`."""
     ranges, every = public.ranges, public.ranges.every
     boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
     columns, hands = np.diff(ranges.first).ravel(), np.diff(every.first).ravel()
@@ -83,12 +84,12 @@ def _row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
 
 
 def _board_of(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """[.] the board of each of a player's columns."""
+    """Return the board of each of a player's columns."""
     return np.repeat(np.arange(ranges.first.shape[1] - 1), np.diff(ranges.first[player]))
 
 
 def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
-    """Whether the buckets of a board are side by side, and those of two walked boards of a street apart."""
+    """Return whether each board's buckets are adjacent, and disjoint from other walked boards of a street."""
     ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     for player, first in enumerate(ranges.first):
         bucket, board = ranges.bucket[first[0] : first[-1]], _board_of(ranges, player)
@@ -105,7 +106,7 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
 
 
 def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """[.] places in the list of all hands of those of a player that share the bucket of the one before."""
+    """Return the hands of a player that share the bucket of the hand before, as places in the list of all."""
     every, entries = ranges.every, slice(*ranges.every.first[player, [0, -1]].tolist())
     board = np.repeat(np.arange(len(every.first[player]) - 1), np.diff(every.first[player]))
     bucket = ranges.bucket[ranges.first[player][board] + every.column[entries]]
@@ -113,7 +114,7 @@ def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
 
 
 def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
-    """Whether hands that share a bucket on a board are alike there; `swaps` as of `alike_hands`."""
+    """Return whether hands that share a bucket on a board are alike there; `swaps` as in `alike_hands`."""
     every, starts = public.ranges.every, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
     held = [np.searchsorted(every.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
     boards = np.unique(np.concatenate(held))

@@ -1,13 +1,12 @@
-"""Rows of 16-bit cells in full width: read into float32 where a decision is met, and rounded back.
+"""Rows of 16-bit cells in full width: read as float32 at each decision and rounded when written back.
 
-A cell is an int16 in units of 2^(scale - 128); each row - a hand's, or a column's of hands alike - has a scale of its
-own, uint8 [row, bucket], so that its largest cell lies from 2^14 to 2^15 units.  These are the cells and scales of
-`mccfr.tables.narrow`, which everything that reads tables knows, with slots first.
+A cell is an int16 in units of 2^(scale - 128).  Each row of a hand, or of a column of hands alike, has its own scale
+(uint8 [row, bucket]).  With it the row's largest cell has 2^14 to 2^15 units.  The format is that of
+`mccfr.tables.narrow`, with slots first.
 
-Cells are rounded up or down with chances that make them right on average: to the nearest one, increments of late
-iterations, small beside what has been added up, would be lost.  A number that a cell can hold stays as it is.  The
-bits are a hash of the iteration, the row, the column and the number, so what comes out does not depend on who computes
-it, and there is no state beside the tables.
+Cells are rounded up or down at random, so that they are right on average.  Rounding to nearest would lose increments of
+late iterations, which are small beside the sums.  Numbers that a cell can hold exactly do not change.  The random bits
+are a hash of iteration, row, column and number.  So results do not depend on the thread, and there is no further state.
 """
 
 from typing import NamedTuple
@@ -30,20 +29,20 @@ from mccfr.solvers.public.row_vectors import (
 
 _MOST_UNITS = 32767.0
 _BIAS = 127  # of exponents of float32
-_HAIR = np.float32(1 + 2.0**-14)  # so that the largest cell may be rounded up
-_ODD, _OTHER_ODD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)  # mix bits (the golden ratio's, and xxHash's prime)
-_ITERATION, _SLOT, _COLUMN = 0x27D4EB2F, 0x165667B1, 0x9E3779B9  # odd: no two of a table are alike for long
-_DIGITS = 9  # of a chance: with the 15 of a cell no more than float32 has, so that whole units stay as they are
+_HAIR = np.float32(1 + 2.0**-14)  # leaves room to round the largest cell up
+_ODD, _OTHER_ODD = np.uint32(0x9E3779B1), np.uint32(0x85EBCA77)  # mix bits (from the golden ratio, and from xxHash)
+_ITERATION, _SLOT, _COLUMN = 0x27D4EB2F, 0x165667B1, 0x9E3779B9  # odd multipliers of the hash
+_DIGITS = 9  # bits of a random number: with a cell's 15 they fit float32, so that whole units stay exact
 
 
 class NarrowRows(NamedTuple):
-    """A player's tables with cells of 16 bits, street by street.
+    """A player's tables with 16-bit cells, one array for each street.
 
-    regret        [slot, bucket] int16 each
-    strategy_sum  the same
-    regret_scale  [row, bucket] uint8 each
-    sum_scale     the same of the strategy sums
-    row           [slot] int64 each: the row that a slot belongs to
+    regret        [slot, bucket] int16
+    strategy_sum  [slot, bucket] int16
+    regret_scale  [row, bucket] uint8
+    sum_scale     [row, bucket] uint8
+    row           [slot] int64  row that each slot belongs to
     """
 
     regret: tuple[npt.NDArray[np.int16], ...]
@@ -54,10 +53,10 @@ class NarrowRows(NamedTuple):
 
 
 class NarrowWork(NamedTuple):
-    """What rows of 16-bit cells are worked on with.
+    """Scratch and seed for updates of rows with 16-bit cells.
 
-    wide       [X+1, W] float32  a decision's rows as floats, in place; the last one is spare
-    iteration  by which they are rounded
+    wide       [X+1, W] float32  a decision's rows as floats, changed in place; the last row is spare
+    iteration  int               seeds the rounding
     """
 
     wide: npt.NDArray[np.floating]
@@ -66,7 +65,7 @@ class NarrowWork(NamedTuple):
 
 @intrinsic
 def _as_float(typing_context, bits):
-    """The float32 of these bits (int32)."""
+    """Return the float32 that has these bits (int32)."""
 
     def codegen(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.FloatType())
@@ -76,7 +75,7 @@ def _as_float(typing_context, bits):
 
 @intrinsic
 def _as_bits(typing_context, number):
-    """The bits (int32) of a float32."""
+    """Return the bits (int32) of a float32."""
 
     def codegen(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.IntType(32))
@@ -86,13 +85,17 @@ def _as_bits(typing_context, number):
 
 @part_njit
 def _power(exponent):
-    """2^exponent in float32, exponent int32 from -126 to 127."""
+    """Return 2^exponent in float32, for an int32 exponent from -126 to 127."""
     return _as_float(np.int32((exponent + np.int32(_BIAS)) << np.int32(23)))
 
 
 @part_njit
 def widen(cells, scales, row, rows, out):
-    """out [actions, :count] float32 = the numbers of cells [slot, bucket] int16 with scales [row, bucket]."""
+    """Write the numbers of 16-bit cells to out [actions, :count] float32.
+
+    cells   [slot, bucket] int16
+    scales  [row, bucket] uint8
+    """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
     for a in range(rows.actions):
@@ -104,7 +107,7 @@ def widen(cells, scales, row, rows, out):
 
 @part_njit
 def _chance(number, salt):
-    """A number from 0 to 1, 1 excluded, out of the bits of another and of the salt (uint32), multiplied and shifted."""
+    """Return a random number in [0, 1), hashed from the bits of a number and the salt (uint32)."""
     bits = np.uint32(np.uint32(_as_bits(number)) ^ salt)
     bits = np.uint32((bits ^ (bits >> np.uint32(15))) * _ODD)
     bits = np.uint32((bits ^ (bits >> np.uint32(13))) * _OTHER_ODD)
@@ -114,7 +117,10 @@ def _chance(number, salt):
 
 @part_njit
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
-    """Round numbers [actions, :count] float32 into cells and scales, in place; spare [:count] float32 is changed."""
+    """Round numbers [actions, :count] float32 into cells and scales, in place.
+
+    Spare [:count] float32 is overwritten.
+    """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
     for k in range(rows.count):
@@ -138,12 +144,12 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
             out[k] = np.int16(min(max(units, -most), most))
 
 
-# --- what is done with the rows of a decision, as `mccfr.solvers.minimisers` does it with tables of floats ---
+# --- updates of a decision's rows, as in `mccfr.solvers.minimisers` ---
 
 
 @part_njit
 def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
-    """`current_strategy`; wide [actions, W] float32 is changed."""
+    """Write the current strategy of float or 16-bit rows; wide [actions, W] float32 is overwritten."""
     if narrow_rows is None:
         ask_if_alone(tables.basis, rows)
         strategy_rows(step, tables, rows, sigma, place)
@@ -157,7 +163,7 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
 
 @part_njit
 def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
-    """sigma[place : place+actions] = what strategy sums say, of a table of floats or of narrow rows."""
+    """Write the average strategy given by float or 16-bit strategy sums to sigma[place : place+actions]."""
     if narrow_rows is None:
         ask_if_alone(table, rows)
         match_rows(table, rows, sigma, place)
@@ -170,7 +176,7 @@ def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
 
 @part_njit
 def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, work):
-    """`update_average` of a strategy (sigma, place); `work.wide` is changed."""
+    """Update float or 16-bit strategy sums by a strategy (sigma, place); `work.wide` is overwritten."""
     sigma, place = strategy
     if narrow_rows is None:
         ask_if_alone(tables.strategy_sum, rows)
@@ -187,7 +193,7 @@ def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, wor
 
 @part_njit
 def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
-    """`update_regrets` by what actions are worth (values, first); `work.wide` is changed."""
+    """Update float or 16-bit regrets by the action values (values, first); `work.wide` is overwritten."""
     values, first = counted
     if narrow_rows is None:
         regret_rows(step, tables, rows, values, first, total)

@@ -1,16 +1,17 @@
-"""Two policies played against each other on one full board: both ranges go down the betting tree, and nothing comes up.
+"""Plays two policies against each other on one full board; both ranges go down the betting tree.
 
-A terminal is worth the sum over pairs of hands of both players' reach times the chips, so what is won on the board is a
-sum over terminals.  Where a player folds or calls, both ends meet the same range of the other: one job, whose range is
-valued LANES at a time (`pair_values`) and weighed with the ranges behind the fold and behind the call.  Lines that one
-of the players never takes are dropped.
+A terminal's value is the sum of reach times reach times chips over all pairs of hands.  So a board's result is a sum
+over terminals, and no values go up.  A fold and a call after the same line meet the same range of the other player.
+They form one job.  LANES jobs are valued together (`pair_values`), with the actor's ranges after the fold and after the
+call.  Lines that a player never takes are skipped.
 
-Hands lie in order of strength (`sampled_board`), as terminals need them.
+Hands are in order of strength (`sampled_board`), as terminals need them.
 
-A member may be one of several that an action leads to, with probabilities (`PlayedRows.factor`): how the other player
-takes it, where he has another tree.
+One action may lead to several members with probabilities (`PlayedRows.factor`), for the readings of a bet by a player
+with another tree.
 
-Street trees nest by an explicit stack; scratch is one street tree a street, and a group of small ones on the last.
+Street trees are nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a
+group of small ones.
 """
 
 from typing import NamedTuple
@@ -35,18 +36,18 @@ from mccfr.solvers.public.terminals.values import NOWHERE
 from mccfr.tables.row_tables import RowTables, gather_rows
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
 
-_GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
+_GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill the lanes and fit the cache
 _GROUP_TREES = 32
 
 
 class PlayedRows(NamedTuple):
-    """Policies of both players, to be played.  U street trees of M members, W slots of a player in one, n hands.
+    """Policies of both players: U street trees of M members in all, W slots of a player in one, n hands.
 
-    tables       RowTables of all blocks: each player's are those of his policy
-    first, stop  [2, U] int64     rows first .. stop-1 of a player's block are those of a street tree
-    at           [M] int64        row of `sigma` that leads to a member; 0 at the roots of street trees
-    factor       [M] float64      what that is multiplied with
-    sigma        [2, W, n] float64  scratch: each player's rows of the street tree under way, by bucket on the board
+    tables       RowTables of all blocks; each player's hold its policy
+    first, stop  [2, U] int64       rows first to stop-1 of a player's block belong to a street tree
+    at           [M] int64          row of `sigma` that leads to a member; 0 at the roots of street trees
+    factor       [M] float64        factor of that probability
+    sigma        [2, W, n] float64  scratch: each player's rows of the current street tree, by bucket on the board
     """
 
     tables: RowTables
@@ -58,12 +59,17 @@ class PlayedRows(NamedTuple):
 
 
 class PairJobs(NamedTuple):
-    """Terminals where a player acts, by the ranges that they meet; two lanes have those of one way in.  J jobs.
+    """Terminals by the player who acted and the range they meet, for J jobs.
 
-    count   [2] int64       of each player
-    way     [2, J] int64    the way in
-    source  [2, J] int64    the row in `shares` of the other's line
-    behind  [2, 2, J] int64 and of the actor's behind a showdown and behind a fold: nothing where none is
+    A pair of lanes has one way in.
+
+    A way in is an entry into the current street with both players' ranges.
+
+    count   [2] int64        jobs of each player
+    way     [2, J] int64     way into the street
+    source  [2, J] int64     row in `shares` of the other player's line
+    behind  [2, 2, J] int64  rows of the actor's line after a call (showdown) and after a fold; an empty row if there is
+                             none
     """
 
     count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
@@ -73,21 +79,22 @@ class PairJobs(NamedTuple):
 
 
 class PlayScratch(NamedTuple):
-    """Room for a walk.  N members, n hands, S streets, R ways into a street.
+    """Scratch arrays for a walk: N members, n hands, S streets, R ways into a street.
 
-    Of each street but the last there is room for one street tree, of the last for a group of small ones.  A way in is a
-    street tree under way: one a street, and those of the group.
+    There is room for one street tree of each street, and for a group of small ones on the last.  A way in is a street
+    tree in progress: one for each street, and those of the group.
 
-    member_first  [S] int64       first row of a street in what has N rows
-    tree          [S] int64       the stack: street tree of each street
-    exit          [S] int64       member of that tree where the search for the next exit goes on
-    reach         [2R, n+1] float64  ranges that player p comes to way in r with, at row 2r + p; 0 behind his hands
-    range_of      [2, N] int64    row in `shares` of each player's line at a member; NOWHERE: never reached
-    shares        [N+2, n] float64  of the street's ranges, by bucket: what goes on behind the action that leads to a
-                                  member, at its row, times the chips at a terminal; then all of it, and nothing
-    jobs          at terminals
-    hands         in order of strength
-    lanes         lines side by side, for terminals
+    member_first  [S] int64          first row of a street in arrays of N rows
+    tree          [S] int64          stack: street tree of each street
+    exit          [S] int64          member of that tree at which the search for the next exit continues
+    reach         [2R, n+1] float64  player p's range at way in r, in row 2r + p; 0 after the last hand
+    range_of      [2, N] int64       row in `shares` of each player's line at a member; NOWHERE: never reached
+    shares        [N+2, n] float64   by bucket, the share of the street's range that takes a line, times the chips at a
+                                     terminal; the row of a member is for the action that leads to it; the last two rows
+                                     are all 1 and all 0
+    jobs          PairJobs           terminals
+    hands         HandLists          hands in order of strength
+    lanes         PairLanes          lines side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -102,7 +109,7 @@ class PlayScratch(NamedTuple):
 
 
 def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
-    """Scratch for boards of at most `hands` hands and a deck of `cards`."""
+    """Return scratch arrays for boards of at most `hands` hands and a deck of `cards` cards."""
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members = len(room), int(room.sum())
@@ -132,7 +139,7 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 
 @part_njit
 def _take_jobs(scratch, player, start):
-    """Bring up to LANES jobs from `start` on under way; whether there is a showdown among them."""
+    """Load up to LANES jobs from `start` on into the lanes; return whether any has a showdown."""
     none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
     last = jobs.count[player] - 1
     for lane in range(LANES):
@@ -148,7 +155,7 @@ def _take_jobs(scratch, player, start):
 
 @part_njit
 def _settle(board, scratch, street):
-    """What player 0 gets at the terminals of all jobs of a street, LANES lines at a time; the jobs are done then."""
+    """Return player 0's chips at the terminals of all jobs of a street, and clear the jobs."""
     lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
     for player in range(2):
         counts = board.rows[street, 1 - player], board.rows[street, player]
@@ -164,14 +171,17 @@ def _settle(board, scratch, street):
 
 @part_njit
 def _scale(line, factor, count):
-    """Multiply the first `count` cells."""
+    """Multiply the first `count` cells by a factor."""
     for k in range(count):
         line[k] *= factor
 
 
 @part_njit
 def _new_job(scratch, player, way, source):
-    """Begin a job where a player acts, in two lanes that have no others' way in; its number."""
+    """Add a job where a player acts and return its number; its pair of lanes must have the same way in.
+
+    If the other lane of the pair has another way in, an empty job fills the pair.
+    """
     none, jobs, job = scratch.shares.shape[0] - 1, scratch.jobs, scratch.jobs.count[player]
     while True:
         own = job % PAIRS == 0 or jobs.way[player, job - 1] == way
@@ -187,9 +197,12 @@ def _new_job(scratch, player, way, source):
 
 @part_njit
 def _add_job(board, scratch, street, way, kind, m, chips):
-    """A terminal at row `m`: a showdown (kind 0), where player 0 wins `chips`, or a fold (1), where he gets them."""
+    """Add the terminal at row `m` to a job.
+
+    kind  0: showdown, where player 0 can win `chips`; 1: fold, where player 0 gets `chips`
+    """
     none, range_of, line, jobs = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m], scratch.jobs
-    player = np.int64(range_of[1, m] == m)  # who acted: the line behind his action is the member's own
+    player = np.int64(range_of[1, m] == m)  # the actor is the player whose line has the member's own row
     source, job = range_of[1 - player, m], jobs.count[player] - 1
     known = job >= 0 and jobs.source[player, job] == source and jobs.way[player, job] == way
     if not known or jobs.behind[player, kind, job] != none:
@@ -203,7 +216,10 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """out [n] = before [n] times the strategy of each bucket times `factor`; whether any of it is above 0."""
+    """Set out [n] = before [n] times each bucket's probability times `factor`.
+
+    Return whether any is positive.
+    """
     alive = False
     for k in range(count):
         out[k] = before[k] * sigma[k] * factor
@@ -213,7 +229,11 @@ def _share(before, sigma, factor, count, out):
 
 @part_njit
 def _descend(trees, played, board, scratch, tree, base, way):
-    """Carry both players' shares down a street tree, whose root is at row `base`, and add jobs at its terminals."""
+    """Carry both players' shares down a street tree, and add jobs at its terminals.
+
+    base  row of the tree's root in scratch arrays
+    way   way in of the ranges
+    """
     first, range_of, shares = trees.first[tree], scratch.range_of, scratch.shares
     street = np.int64(trees.rows.block[first]) // 2
     for player in range(2):
@@ -239,7 +259,10 @@ def _descend(trees, played, board, scratch, tree, base, way):
 
 @part_njit
 def _enter(scratch, street, way, m, below):
-    """Give both players' ranges at an exit, row `m` of a street tree, to a way into the next street; whether any go."""
+    """Set both players' ranges after the exit at row `m` as way in `below` of the next street.
+
+    Returns False if a range is empty.
+    """
     reach, hands = scratch.reach, scratch.hands
     if scratch.range_of[0, m] == NOWHERE:
         return False
@@ -254,7 +277,7 @@ def _enter(scratch, street, way, m, below):
 
 @part_njit
 def _last_street(trees, played, board, scratch, level):
-    """Walk the next last-street trees below a tree, as many as there is room for; what player 0 gets."""
+    """Walk the next last-street trees below a tree, as many as fit; return player 0's chips."""
     tree, last = scratch.tree[level], level + 1
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[last]
     member, way = scratch.exit[level], last
@@ -275,7 +298,10 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Take both players' own ranges to the first street; the weight of all pairs of hands that may meet."""
+    """Set both players' ranges on the first street.
+
+    Return the total weight of all pairs of hands that can meet.
+    """
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)
@@ -295,7 +321,7 @@ def _begin(board, scratch):
 
 @njit
 def played_walk(trees, played, board, scratch):
-    """Both sums over pairs of hands on a board with their weights: chips that player 0 gets, and the weights alone.
+    """Return (player 0's chips, total weight), each summed over the weighted pairs of hands on a board.
 
     trees    StreetTrees
     played   PlayedRows

@@ -1,8 +1,8 @@
-"""The public tree of a game with listed cards, as walks over all of its boards take it.
+"""Builds the public tree of a game with listed cards, for walks over all of its boards.
 
-Betting is cut into street trees (`street_trees`), each walked once for each board of its street.  Boards that are alike
-but for a renaming of suits are walked once (`suit_symmetry`); hands are listed for the boards that are walked
-(`range_sums`), a player's only where he reaches them and the board leaves them.
+The betting is cut into street trees (`street_trees`); each is walked once for each board of its street.  Boards that
+differ only by a renaming of suits are walked once (`board_copies`).  Hands are listed for the walked boards
+(`range_sums`): a player's hands with positive reach that share no card with the board.
 """
 
 from itertools import pairwise
@@ -21,17 +21,17 @@ from mccfr.solvers.public.terminals.values import RUN_OUTS
 from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees, street_members, street_trees
 
-_BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
-_LEAST_ROOM = 1 << 18  # cells: a megabyte
+_BOARD_CHUNKS = 4  # parts of an exit's boards that threads share; constant, so that sums are always added in one order
+_LEAST_ROOM = 1 << 18  # cells, 1 MB
 
 
 class PublicBoards(NamedTuple):
-    """Which boards follow which.  S streets, T boards.
+    """The boards that follow each board: S streets, T boards of all streets.
 
-    weight  [S] float64   1 / number of boards of street s below one board that are compatible with two hands
-    below   [T, 2] int64  boards of the next street below a board, first and end
-    last    [T, 2] int64  last-street boards below a board (itself on the last street), first and end
-    root    [2] int64     boards of the first street
+    weight  [S] float64   1 / (boards of street s below one board that are compatible with two hands)
+    below   [T, 2] int64  boards of the next street below a board: first and end
+    last    [T, 2] int64  last-street boards below a board (itself on the last street): first and end
+    root    [2] int64     boards of the first street: first and end
     """
 
     weight: npt.NDArray[np.float64]
@@ -41,10 +41,10 @@ class PublicBoards(NamedTuple):
 
 
 class LockedRows(NamedTuple):
-    """Rows that do not learn, as kernels take them.  C actions of them, K hands or buckets.
+    """Rows with a fixed strategy, for kernels: C actions in all, K hands or buckets.
 
-    share    [C, K] float  as of `Locks`, a decision's from row `MemberRows.lock` on; in the walk's dtype
-    by_hand  bool          whether K is hands
+    share    [C, K] float  probabilities as in `Locks`, in the walk's dtype; a decision's begin at row `MemberRows.lock`
+    by_hand  bool          whether K counts hands
     """
 
     share: npt.NDArray[np.floating]
@@ -52,21 +52,21 @@ class LockedRows(NamedTuple):
 
 
 class PublicTree(NamedTuple):
-    """Everything a walk needs besides strategies, as kernels take it.  H hands, K tasks.
+    """All kernel inputs of a walk except strategies: H hands, K tasks.
 
-    trees         betting, by street tree
-    ranges        hands by board
-    reach         [2, H] float    deal weights, in the dtype of the walk
-    row_weight    [2, E] float    where hands share columns (`merged_rows`): what a column counts for in the
-                                  strategy sums of its row, and in its regrets; else [2, 0]
-    boards        which follow which
-    tasks         [K, 3] int64    the work below the first street that threads may share: an exit, first and end of its
-                                  boards, counted from the first board below; or a run-out, first and end of members
-                                  among which all run-outs are done
-    copies        boards that are walked, and for which others
-    joint_weight  float           sum of reach·reach over disjoint hands: expected values are divided by it
-    locks         rows that do not learn
-    balances      what hands win of each other over run-outs, on boards where that is counted: `with_balances`
+    trees         StreetTrees   betting
+    ranges        Ranges        hands by board
+    reach         [2, H] float  deal weights, in the dtype of the walk
+    row_weight    [2, E] float  weights of a column in its row's strategy sums and in its regrets; [2, 0] unless hands
+                                share columns (`merged_rows`)
+    boards        PublicBoards  boards below each board
+    tasks         [K, 3] int64  work below the first street for threads: an exit with first and end of its boards,
+                                counted from the first below; or, for run-outs, first member, first and end of the
+                                members that contain them
+    copies        BoardCopies   walked boards and the boards that they stand for
+    joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
+    locks         LockedRows    rows with a fixed strategy
+    balances      Balances      precomputed results of run-outs between hands, for some boards: `with_balances`
     """
 
     trees: StreetTrees
@@ -82,22 +82,23 @@ class PublicTree(NamedTuple):
 
     @property
     def streets(self) -> int:
-        """Number of streets."""
+        """Return the number of streets."""
         return len(self.boards.weight)
 
 
 def public_tree(
     game: Game, strategies: Strategies | None = None, *, merge: bool = False, some: bool = False
 ) -> PublicTree:
-    """Prepare the public tree of a game with listed cards; deal weights in float64; `merge` as of `make_ranges`.
+    """Return the public tree of a game with listed cards; deal weights are float64.
 
-    With `strategies`, by block [buckets, slots], for walks on those alone: a board is walked for others where suits
-    make no difference to what is played, and not only where they make none to the game.  With `some` boards may be some
-    of those that the deck allows, which stand for all; `joint_weight` is 1 then, whatever it is.
+    strategies  by block [buckets, slots], for walks on these alone: boards on which they play alike up to suits are
+                then walked once, even if the game's buckets differ
+    merge       whether hands may share columns; see `make_ranges`
+    some        whether the listed boards may be a part of those the deck allows; `joint_weight` is then 1
 
-    Raises `ValueError` for a game without cards beside its tree; if chance is not dealt evenly: hands of unequal
-    numbers of cards, two hands of the same two cards, boards that are not all those the deck allows; or if a hand that
-    can be dealt has no bucket.
+    Raises `ValueError` for a game that keeps its cards in the tree, and for a hand that can be dealt but has no bucket.
+    Also raises it if chance is not uniform: hands of unequal numbers of cards, two hands of the same two cards, or
+    missing boards.
     """
     if not game.cards.dealt:
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
@@ -109,7 +110,7 @@ def public_tree(
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
-    # Locks may tell apart what plays alike.
+    # Locks may differ between boards on which the strategies play alike.
     copies = board_copies(cards, strategies if game.tree.locks is None else None)
     return PublicTree(
         trees,
@@ -126,9 +127,9 @@ def public_tree(
 
 
 def with_balances(public: PublicTree, game: Game) -> PublicTree:
-    """The tree with what hands win of each other over run-outs counted, for many walks of it.
+    """Return the tree with precomputed run-out results, for many walks of it.
 
-    The numbers take an eighth as many cells as a table of the game's rows, or `_LEAST_ROOM`.
+    They take at most an eighth of the cells of a table of the game's rows, or `_LEAST_ROOM` if that is more.
     """
     trees, cards = public.trees, game.cards.listed()
     street_of = np.repeat(trees.street, np.diff(trees.first))
@@ -140,7 +141,7 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
 
 
 def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows]:
-    """Street trees that know their locked rows, and these; one table of shares for all nodes that have it."""
+    """Return street trees that know their locked rows, and the table of locked probabilities."""
     if tree.locks is None:
         return trees, LockedRows(np.zeros((0, 1)), False)
     lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
@@ -160,7 +161,10 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 
 
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
-    """[K, 3] work below the first street, where a board has so many below it; see `PublicTree`."""
+    """Return [K, 3] tasks below the first street, as in `PublicTree`.
+
+    `boards` follow each board of the first street.
+    """
     if trees.most.shape[1] == 1:
         return np.zeros((0, 3), np.int64)
     kind, tasks = trees.kind[: trees.first[1]], []
@@ -182,7 +186,7 @@ def _check_hands(cards: ListedCards) -> None:
 def _board_ranges(
     cards: ListedCards, start: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """[T, 2] boards below each board on the next street, and [T, 2] on the last street; first and end."""
+    """Return [T, 2] boards below each board on the next street and [T, 2] on the last, first and end."""
     total, last_street = int(start[-1]), cards.streets - 1
     child, last = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
     own = np.arange(start[last_street], total)
@@ -199,7 +203,10 @@ def _board_ranges(
 
 
 def _board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
-    """[S] chance of each board of a street given the one before and two hands that hit neither; see `public_tree`."""
+    """Return [S] probability of each board of a street, given the board before and two disjoint hands.
+
+    some  see `public_tree`
+    """
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))
     if len(held) != 1:
@@ -210,7 +217,7 @@ def _board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.
     for street, boards in enumerate(cards.board_cards):
         dealt = boards.shape[1] - known
         parents = 1 if street == 0 else len(cards.board_cards[street - 1])
-        given = given and len(boards) == 1  # a subgame's board, or one that lies already (`Cards.after`), is not chance
+        given = given and len(boards) == 1  # the known board of a subgame is not dealt by chance
         if not given and dealt:
             below = np.bincount(cards.board_parent[street], minlength=parents)
             if np.any(below != comb(deck - known, dealt)) and not some:

@@ -1,9 +1,9 @@
-"""A player's walk of a whole public tree, to train or to value strategies: streets nested by an explicit stack.
+"""One player's walk of a whole public tree, to train or to evaluate strategies.
 
-The betting of a street is walked once for each board (`street_walk`).  Below the first street, the work is cut into
-tasks - an exit of the first street on some of its boards, or some of its run-outs - that threads share
-(`walk_threads`); each leaves its values in a place of its own, and they are added in the order of tasks, so results do
-not depend on who did what.
+The streets are nested by an explicit stack.  The betting of a street is walked once for each board (`street_walk`).
+The work below the first street is cut into tasks for threads (`walk_threads`): an exit of the first street on some of
+its boards, or some of its run-outs.  Each task writes its values to its own array.  They are added in the order of
+tasks, so results do not depend on the threads.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_sh
 from mccfr.trees.streets import AT_EXIT
 
 _TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `StreetScratch.state`
-_NOT_BEGUN = -2  # instead of a member: the way down is still to come
+_NOT_BEGUN = -2  # in place of a member: the ranges were not carried down yet
 
 
 class Scope(NamedTuple):
-    """What a call of `train` or `value` does: first and last player, boards of the first street from first to stop.
+    """Players and boards of a call of `train` or `value`: first and last player, first board and end.
 
     respond_from  street from which best responses are taken; before it RESPOND follows the strategy
-    in_place      whether rows are updated where they are met, and not collected; of `value`, whether views hold
-                  strategy sums instead of probabilities
+    in_place      in `train`, whether rows are updated when they are visited; in `value`, whether views hold strategy
+                  sums
     """
 
     first_player: int
@@ -40,14 +40,14 @@ class Scope(NamedTuple):
 
 
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
-    """[n, 7] steps as `train` takes them, the first of which is of this iteration: its fields, and the iteration."""
+    """Return [n, 7] steps for `train`: each step's fields and its iteration, counted from `iteration`."""
     fields = np.array(steps, np.float64).reshape(-1, len(Step._fields))
     return np.column_stack([fields, np.arange(iteration, iteration + len(steps))])
 
 
 @part_njit
 def _spread_cells(cells, column, hand, out):
-    """out[hand[i]] = cells[column[i]]; whether any of them is above 0."""
+    """Set out[hand[i]] = cells[column[i]]; return whether any of them is positive."""
     alive = False
     for i in range(hand.shape[0]):
         cell = cells[np.uint32(column[i])]
@@ -58,9 +58,11 @@ def _spread_cells(cells, column, hand, out):
 
 @part_njit
 def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
-    """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed.
+    """Fill reach [2, H] with both ranges at row `place` of a street's scratch.
 
-    Clears values [V, H]; returns whether the opponent gets there.  `sides` as of `first_side`.
+    0 for hands that are not listed.
+
+    Clears values [V, H] and returns whether the opponent's range is not empty.  `sides` is from `first_side`.
     """
     alive = False
     for side in range(sides, 2):
@@ -80,7 +82,7 @@ def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
 
 @part_njit
 def _hand_up(ranges, player, board, found, out):
-    """Take over the values found [V, H] for a member: out [V, n], in the order of the board's list."""
+    """Copy values [V, H] to out [V, n], in the order of the board's list."""
     hand = ranges.hand[ranges.first[player, board] : ranges.first[player, board + 1]]
     for kind in range(found.shape[0]):
         take_cells(found[kind], hand, out[kind])
@@ -88,7 +90,7 @@ def _hand_up(ranges, player, board, found, out):
 
 @part_njit
 def _next_exit(trees, tree, member):
-    """The first exit of a tree behind `member`, or -1."""
+    """Return the first exit of a tree after `member`, or -1."""
     base = trees.first[tree]
     for m in range(member + 1, trees.first[tree + 1] - base):
         if trees.kind[base + m] == AT_EXIT:
@@ -105,7 +107,7 @@ def _enter(scratch, level, tree, first, stop):
 
 @inline_njit
 def _walk(public, traversal, step, street, tree, boards, scratch):
-    """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
+    """Traverse a street tree on boards[0] to boards[1]-1, with all later streets.
 
     Both ranges are in by_hand.reach[:, street]; values are added to by_hand.value[street].
     """
@@ -136,7 +138,7 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 below = np.int64(trees.below[index])
                 first, stop = public.boards.below[board, 0], public.boards.below[board, 1]
                 if not alive and step is None:
-                    stop = first  # in training the traverser's averages go on
+                    stop = first  # in training the walk continues, for the traverser's average
                 _enter(scratch, level, below, first, stop)
                 continue
             ascend(public, traversal, step, here, scratch)
@@ -153,9 +155,9 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
 
 @inline_njit
 def _task(public, traversal, step, board, root, task, scratch):
-    """Work below the first street: one of its exits on some of the boards, or some of its run-outs.
+    """Do one task below the first street: an exit on some of its boards, or some run-outs.
 
-    An exit's values go to root.by_hand.task[task], those of run-outs to where they belong.
+    An exit's values go to root.by_hand.task[task], those of run-outs to their place in root.value.
     """
     trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
@@ -175,7 +177,7 @@ def _task(public, traversal, step, board, root, task, scratch):
 
 @inline_njit
 def _collect(public, traversal, board, root):
-    """Bring what tasks found to the ways out of the first street."""
+    """Add up the values of tasks at the exits of the first street."""
     tasks, task = public.tasks, 0
     while task < tasks.shape[0]:
         member, found = tasks[task, 0], root.by_hand.task[task]
@@ -192,7 +194,7 @@ def _collect(public, traversal, board, root):
 
 @inline_njit
 def _traverse(public, views, step, iteration, scope, root, scratch, crew):
-    """A traversal of each player in the scope, this thread's part of them; see `train`."""
+    """Run this thread's part of a traversal of each player in the scope; see `train`."""
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
         other = views[1 - player]
@@ -221,13 +223,15 @@ def _traverse(public, views, step, iteration, scope, root, scratch, crew):
 
 @nogil_njit
 def train(public, views, steps, scope, root, scratch, crew):
-    """Traversals for each row of steps [n, 7], as `step_rows` makes them.
+    """Run the traversals for each row of steps [n, 7] from `step_rows`.
 
-    views     those of player 0 and of player 1
-    scope     who traverses, on which boards of the first street; each first and end
-    root      scratch of the first street; values of the traverser's hands are added to its by_hand.value[0]
-    scratch   of the other streets: this thread's own
-    crew      which of the threads this is; all of them call this with the same arguments but for the last two
+    views    Views of player 0 and of player 1
+    scope    Scope: traversers and first-street boards
+    root     scratch of the first street; values of the traverser's hands are added to its by_hand.value[0]
+    scratch  this thread's scratch of the other streets
+    crew     this thread's Crew
+
+    All threads call this with the same arguments, except the last two.
     """
     begin_walks(crew)
     for i in range(steps.shape[0]):
@@ -238,9 +242,9 @@ def train(public, views, steps, scope, root, scratch, crew):
 
 @nogil_njit
 def value(public, views, scope, root, scratch, crew):
-    """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response.
+    """Compute the values of the traverser's hands with fixed strategies, its own and a best response.
 
-    What is noted on the way, `Views` says.
+    The arguments are those of `train`.  `Views` describes the tables that are filled on the way.
     """
     begin_walks(crew)
     _traverse(public, views, None, np.int64(0), scope, root, scratch, crew)

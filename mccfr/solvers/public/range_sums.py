@@ -1,11 +1,10 @@
-"""Hands by board as walks of whole ranges take them: in order of their buckets, and in order of strength.
+"""Hands by board for walks of whole ranges, by bucket and by strength.
 
-Tables have the hands of a board in the order of their buckets, and so have ranges and values on their way through a
-street tree.  Terminals (`terminal_lanes`) go over them from weak to strong: cards, and where a hand stands in the other
-order, are listed that way, with the groups of equal strength that a showdown goes through.
+Tables, ranges and values hold the hands of a board in the order of their buckets.  Terminals (`terminals.values`) go
+through them from weak to strong.  For these, cards, positions and groups of equal strength are listed by strength.
 
-Hands that a renaming of suits takes to each other, and that share a bucket, may share a *column* too: ranges and values
-then have one cell for all of them, the first hand's, and every hand is listed only where each counts.
+Hands that share a bucket and differ only by a renaming of suits may share a *column*.  Ranges and values then have one
+cell for them, the first hand's.  Single hands are listed only where each counts.
 """
 
 from itertools import pairwise
@@ -18,21 +17,21 @@ from mccfr.cards.listed import ListedCards, live_hands, of_hands
 from mccfr.solvers.public.hand_lists import list_hands, room_for, room_on_board
 
 Ints = npt.NDArray[Any]
-_TOGETHER = 128  # boards that are listed at once
+_TOGETHER = 128  # boards listed in one call
 
 
 class EveryHand(NamedTuple):
-    """Every hand of a player on a board, by its columns.  T boards, F hands on boards.
+    """Every single hand of a player on a board, with its column: T boards, F hands on boards.
 
-    first     [2, T+1] int64   hands of player p on board t are first[p, t] .. first[p, t+1]-1
-    hand      [F] int32        number of the hand, in the order of columns
-    column    [F] int32        its column, counted from the board's first
+    first   [2, T+1] int64  hands of player p on board t are first[p, t] to first[p, t+1]-1
+    hand    [F] int32       number of the hand, in the order of columns
+    column  [F] int32       its column, counted from the board's first
 
     By strength, ascending on a board (before the last street all are equal):
 
-    ranked    [F] int32        number of the hand
-    place     [F] int32        its column
-    card      [F, 2] uint16    rows of sums of its cards; see `NO_CARD`
+    ranked  [F] int32      number of the hand
+    place   [F] int32      its column
+    card    [F, 2] uint16  rows of sums of its cards; see `NO_CARD`
     """
 
     first: npt.NDArray[np.int64]
@@ -44,24 +43,24 @@ class EveryHand(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Hands by board, as kernels take them.  T boards, E columns, G groups of equal strength.
+    """Hands by board for kernels: T boards, E columns, G groups of equal strength.
 
-    A player's hands on a board are those that he reaches and that share no card with it; none where it is not walked.
-    A column is one of them, or stands for several that share a bucket: it is the first of them.
+    A player's hands on a board are those with positive reach that share no card with it; there are none if the board is
+    not walked.  A column is one of them, or the first of several that share a bucket.
 
-    first         [2, T+1] int64   columns of player p on board t are first[p, t] .. first[p, t+1]-1
-    hand          [E] int32        number of the hand
-    bucket        [E] int32        the player's bucket of this hand on this board, ascending on a board
+    first   [2, T+1] int64  columns of player p on board t are first[p, t] to first[p, t+1]-1
+    hand    [E] int32       number of the hand
+    bucket  [E] int32       the player's bucket of this hand on this board, ascending on a board
 
     By strength, ascending on a board (before the last street all are equal):
 
-    place         [E] int32        which column it is, counted from the board's first
-    card          [E, 2] uint16    rows of sums of its hand's cards; see `NO_CARD`
-    same          [E] int32        column of the same two cards in the other player's list of the board, else its length
-    group_first   [2, T+1] int64   groups of player p on board t, each of hands of equal strength
-    group         [G, 3] int32     his columns up to a group's, the other's hands below that strength, and up to it
-
-    every         hands by columns; the arrays above where each has a column of its own
+    place        [E] int32       column, counted from the board's first
+    card         [E, 2] uint16   rows of sums of the hand's cards; see `NO_CARD`
+    same         [E] int32       column of the same two cards in the other player's list of the board, else its length
+    group_first  [2, T+1] int64  groups of player p on board t, each of hands of equal strength
+    group        [G, 3] int32    number of columns up to the end of a group, of the other's hands below its strength,
+                                 and up to it
+    every        EveryHand       single hands by column; shares the arrays above if each hand has its own column
     """
 
     first: npt.NDArray[np.int64]
@@ -76,16 +75,19 @@ class Ranges(NamedTuple):
 
     @property
     def merged(self) -> bool:
-        """Whether hands share columns."""
+        """Return whether hands share columns."""
         return self.every.hand is not self.hand
 
 
 def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: bool = False) -> Ranges:
-    """The hands on each board of all streets that is `walked` [T]; with `merge` those of a bucket share a column.
+    """Return the hands on each walked board of all streets.
+
+    walked  [T] bool
+    merge   whether hands of a bucket share a column
 
     Raises `ValueError` for a hand that can be dealt but has no bucket.
     """
-    held = np.flatnonzero(cards.reach.any(axis=0)).astype(np.int32)  # of 1,326 often some fifty
+    held = np.flatnonzero(cards.reach.any(axis=0)).astype(np.int32)  # often about 50 of 1,326
     names, cards = cards.hand_names, of_hands(cards, held)
     hand_cards, starts = np.ascontiguousarray(cards.hand_cards), np.cumsum([0, *map(len, cards.board_cards)])
     boards = [np.flatnonzero(walked[first:stop]) for first, stop in pairwise(starts)]
@@ -103,19 +105,19 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
             some, sizes = own[begin : begin + _TOGETHER], np.zeros((3, 2, min(_TOGETHER, len(own) - begin)), np.int64)
             here = np.ascontiguousarray(live[street][:, begin : begin + _TOGETHER])
             bucket, strength = (
-                np.ascontiguousarray(of, np.int32)  # one kernel for all
+                np.ascontiguousarray(of, np.int32)  # so that one compiled kernel serves all
                 for of in (cards.bucket[street][:, some], strengths[some % len(strengths)])
             )
             list_hands(here, bucket, strength, hand_cards, merge, on_board, sizes, lists)
             counts[:, :, starts[street] + some + 1] = sizes
     first, group_first, every_first = np.cumsum(counts.reshape(3, -1), axis=1).reshape(counts.shape)
-    stop = on_board.at.T.tolist()  # of columns, groups, hands
+    stop = on_board.at.T.tolist()  # ends of columns, groups, hands
     columns = dict(zip(("hand", "bucket", "place", "same"), lists.columns, strict=True)) | {"card": lists.card}
     columns = {name: _closed(column, hands[0], *stop[0]) for name, column in columns.items()}
     columns["group"] = _closed(lists.group, hands[0], *stop[1])
     hand, column, ranked, place = lists.every
     for numbers in (columns["hand"], ranked, *([hand] if merge else [])):
-        numbers[:] = held[numbers]  # in place, since it stays there
+        numbers[:] = held[numbers]  # in place: the array is part of the result
     if np.any(columns["bucket"] < 0):
         name = names[int(columns["hand"][np.argmin(columns["bucket"])])]
         raise ValueError(f"hand {name} can be dealt but has no bucket on a board")
@@ -128,5 +130,8 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_], *, merge: boo
 
 
 def _closed(room: Ints, begin: int, end: int, stop: int) -> Ints:
-    """Rows up to `end`, then those from `begin` to `stop`: without what player 0 left of his room."""
+    """Return the rows before `end` and those from `begin` to `stop-1`.
+
+    These leave out the rows of player 0 that stayed unused.
+    """
     return room[:stop] if end == begin else np.concatenate([room[:end], room[begin:stop]])

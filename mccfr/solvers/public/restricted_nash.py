@@ -1,11 +1,12 @@
-"""Restricted Nash responses: between a best response to a fixed strategy and an equilibrium.
+"""Restricted Nash responses, between a best response to a fixed strategy and an equilibrium.
 
-Johanson, Zinkevich & Bowling, "Computing Robust Counter-Strategies" (NIPS 2007), section 4: the opponent plays the
-fixed strategy with probability p, which is drawn once a deal and which the responder does not see, and is free else.
-An equilibrium of that game wins from the fixed strategy nearly what a best response does, and is exploited far less.
+Source: Johanson, Zinkevich & Bowling, "Computing Robust Counter-Strategies" (NIPS 2007), section 4.  The opponent plays
+the fixed strategy with probability p, drawn once for each deal and unknown to the responder, and learns otherwise.  In
+an equilibrium of that game the responder gains nearly as much from the fixed strategy as a best response does.  It is
+far less exploitable.
 
-The responder meets the mixture of both as one strategy of the same realisation (Kuhn 1953), exact with perfect recall;
-the free opponent learns against the responder as ever.
+The responder trains against the mixture of both as one behaviour strategy (Kuhn 1953), which is exact with perfect
+recall.  The learning part of the opponent trains against the responder as usual.
 """
 
 from collections.abc import Sequence
@@ -34,10 +35,10 @@ Tables = Sequence[npt.NDArray[np.float64]]
 
 
 class Mixture:
-    """A player who draws one of two strategies before the deal, as one behaviour strategy."""
+    """Computes the behaviour strategy of a player who draws one of two strategies before the deal."""
 
     def __init__(self, game: Game, player: int) -> None:
-        """`ValueError` where buckets forget what a hand's was on an earlier street."""
+        """Prepare the player's decisions; raise `ValueError` for a game with imperfect recall."""
         self._game, self._player = game, player
         self._parent = [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
         if any(self._parent[block] is None for block in range(2 + player, len(self._parent), 2)):
@@ -45,10 +46,13 @@ class Mixture:
         self._taken = own_actions(game.tree)
 
     def write(self, share: float, one: Tables, other: Tables, out: Tables) -> None:
-        """out [slots, buckets] of the player's blocks = `one` with probability `share`, else `other`; in place."""
+        """Write to `out` the mixture that plays `one` with probability `share` and else `other`.
+
+        one, other, out  tables [slots, buckets] by block; the player's blocks of `out` are changed in place
+        """
         tree, reach = self._game.tree, dict[int, npt.NDArray[np.float64]]()
         arrays = tree.arrays
-        for node in tree.decisions[arrays.player[tree.decisions] == self._player].tolist():  # parents come first
+        for node in tree.decisions[arrays.player[tree.decisions] == self._player].tolist():  # parents before children
             block, slot, count = (int(of[node]) for of in (arrays.block, arrays.slot, arrays.count))
             here = np.repeat([[share], [1 - share]], self._game.buckets[block], axis=1)
             if (child := self._taken[node]) >= 0:
@@ -65,22 +69,22 @@ class Mixture:
 
 
 class RestrictedNash:
-    """CFR of a responder and of an opponent who plays a fixed strategy with a probability, and learns else.
+    """CFR of a responder and of an opponent who plays a fixed strategy with a given probability.
 
-    In turn for player 0 and player 1: both current strategies are frozen, and one walk of the public tree gives the
-    player's regrets against what he meets.
+    For each player in turn, both current strategies are written to tables.  Then one walk of the public tree gives the
+    player's regrets against the other's strategy.
 
-    mixture    of the opponent
-    tables     by name, [slot, bucket] float64 as `vector_cfr.table_specs` says
+    mixture    the opponent's mixture
+    tables     by name, [slot, bucket] float64 as in `vector_cfr.table_specs`
     iteration  iterations done
     """
 
     def __init__(self, game: Game, responder: int, fixed: Tables, share: float) -> None:
-        """Prepare a game with listed cards.
+        """Prepare a game with listed cards; raise the `ValueError` of `Mixture`.
 
-        fixed  B × [slots, buckets] the opponent's strategy; the responder's part is not read
-        share  the probability of the fixed strategy, from 0 to 1
-        Raises `ValueError` as `Mixture`.
+        responder  player who responds
+        fixed      B × [slots, buckets] the opponent's fixed strategy; the responder's part is not read
+        share      probability of the fixed strategy, from 0 to 1
         """
         self.game, self.iteration, self._variant = game, 0, variant(_VARIANT)
         self.mixture, self._responder, self._fixed, self._share = Mixture(game, 1 - responder), responder, fixed, share
@@ -96,15 +100,15 @@ class RestrictedNash:
         self._root, self._below = (new_scratch(self._public, of, _DTYPE) for of in streets)
 
     def _by_block(self, kind: str) -> list[npt.NDArray[np.float64]]:
-        """Tables of a kind by block; a table of one cell where a player never acts on a street."""
+        """Return the tables of a kind by block; one cell if a player never acts on a street."""
         return [self.tables.get(table_name(kind, block), np.zeros((1, 1))) for block in range(len(self._starts))]
 
     def average_strategy(self) -> Strategy:
-        """The average strategy of the iterations so far; uniform where a row was never reached."""
+        """Return the average strategy of the iterations so far; rows that were never reached are uniform."""
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def iterate(self, count: int = 1) -> None:
-        """Run iterations; the tables are changed in place."""
+        """Run `count` iterations and change the tables in place."""
         for _ in range(count):
             step = self._variant.step(self.iteration + 1)
             for player in range(2):
@@ -115,7 +119,10 @@ class RestrictedNash:
             self.iteration += 1
 
     def _meet(self, player: int) -> None:
-        """Put what a player meets into its place: of the responder the mixture, of the other the responder."""
+        """Write the strategy that a player trains against.
+
+        The responder meets the mixture; the opponent meets the responder.
+        """
         if player == self._responder:
             self.mixture.write(self._share, self._fixed, self._frozen, self._opponents)
             return
@@ -137,13 +144,13 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Fill the tables of the current strategies, locks included, as the mixture takes reach from them."""
+        """Fill the tables of the current strategies, with the locks, which change reach in the mixture."""
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
         self._locked.hold(self._frozen)
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Update a player's tables by his increments, and clear those."""
+        """Update a player's tables by the increments and clear these."""
         for block in range(player, len(self._starts), 2):
             increments = (self._regrets[block], self._sums[block])
             absorb(step, self._block_tables(block), self._starts[block], increments, np.ones(increments[0].shape[1]))

@@ -1,11 +1,11 @@
-"""Rows of whole ranges as vectors, a cache line at a time: what `mccfr.solvers.minimisers` does, with the same bits.
+"""Updates of rows of whole ranges as vectors of a cache line; same bits as `mccfr.solvers.minimisers`.
 
-A range of some fifty hands is three vectors.  What compilers make of a loop over it - checks whether arrays overlap, a
-loop of vectors, what is left hand by hand, all that once for each action - takes longer than the arithmetic.  Here all
-actions of a decision are gone through for each vector, and what is left over is a vector of which a part is masked.
+A range of fifty hands is a few vectors.  Compiled loops over it spend more time on overlap checks and remainders, once
+for each action, than on arithmetic.  Here all actions of a decision are handled for each vector, and the remainder is
+one masked vector.
 
 Rows of tables are read and written up to `count` and no further.  Rows of scratch are whole vectors long
-(`street_arrays`): cells behind `count` up to the end of a vector are changed as well.
+(`street_arrays`): cells after `count` up to the end of a vector are changed too.
 """
 
 import numpy as np
@@ -23,22 +23,22 @@ _LINE_CELLS = 16  # of float32 in a cache line
 
 
 class _Vectors:
-    """Code for vectors of rows of some arrays, by their names."""
+    """Emits code for vectors of rows of some arrays, which are addressed by name."""
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self.code = builder, Code(context, builder, kinds, values, names)
         self.kind = self.code.vector(names.split()[0], LINE_BYTES // (kinds[0].dtype.bitwidth // 8))
         self.nothing = ir.Constant(self.kind, [0.0] * self.kind.count)
-        self.mask = None  # of a vector that is not whole
+        self.mask = None  # set for the last, partial vector
 
     def all(self, value):
-        """A vector of equal cells."""
+        """Emit a vector with the same value in all cells."""
         found = self.builder.insert_element(ir.Constant(self.kind, ir.Undefined), value, _I32(0))
         same = ir.Constant(ir.VectorType(_I32, self.kind.count), [0] * self.kind.count)
         return self.builder.shuffle_vector(found, ir.Constant(self.kind, ir.Undefined), same)
 
     def each(self, count, body):
-        """body(k) for each vector of `count` cells, and with a mask for what is left over."""
+        """Emit body(k) for each vector of `count` cells, with a mask for the remainder."""
         builder, size = self.builder, self.kind.count
         whole = builder.and_(count, I64(-size))
         with counting(builder, I64(0), whole, size) as k:
@@ -53,21 +53,21 @@ class _Vectors:
             self.mask = None
 
     def row(self, name, number, k):
-        """Where a vector of a row begins."""
+        """Emit the address of a vector in a row."""
         return self.builder.gep(self.code.at(name, number), [k])
 
     def load(self, place):
-        """A vector of scratch."""
+        """Emit a load of a vector from scratch."""
         return self.code.block(place, I64(0), self.kind.count)
 
     def load_table(self, place):
-        """A vector of a table."""
+        """Emit a load of a vector from a table, masked in the remainder."""
         if self.mask is None:
             return self.load(place)
         return self._masked("load", self.kind, [self._vector(place), _I32(4), self.mask, self.nothing])
 
     def store_table(self, value, place):
-        """The other way."""
+        """Emit a store of a vector to a table, masked in the remainder."""
         if self.mask is None:
             self.code.store(value, place)
         else:
@@ -84,11 +84,11 @@ class _Vectors:
         return self.builder.call(names.get(name) or ir.Function(self.builder.module, kind, name), arguments)
 
     def ask_for(self, place):
-        """Have a vector brought near that will be changed soon."""
+        """Emit a prefetch of a vector that will be written soon."""
         emit_prefetch(self.builder, self.builder.bitcast(place, ir.IntType(8).as_pointer()), write=True)
 
     def each_ahead(self, name, count, body):
-        """`each` of body(k, None), or, where a table has rows of several boards, of body(k, cells to the next one)."""
+        """Emit `each` with body(k, cells to the next board's row), or body(k, None) for a table of one board."""
         with self.builder.if_else(self.builder.icmp_signed("<", count, self.code.cells(name))) as (several, alone):
             with several:
                 self.each(count, lambda k: body(k, count))
@@ -96,11 +96,11 @@ class _Vectors:
                 self.each(count, lambda k: body(k, None))
 
     def floored(self, value):
-        """max(value, 0)."""
+        """Emit max(value, 0)."""
         return self.builder.select(self.builder.fcmp_ordered(">", self.nothing, value), self.nothing, value)
 
     def size(self, value):
-        """abs(value)."""
+        """Emit abs(value)."""
         names, width = self.builder.module.globals, "f64" if isinstance(self.kind.element, ir.DoubleType) else "f32"
         name = f"llvm.fabs.v{self.kind.count}{width}"
         function = names.get(name) or ir.Function(self.builder.module, ir.FunctionType(self.kind, [self.kind]), name)
@@ -112,7 +112,7 @@ def _unpacked(builder, tuple_, count):
 
 
 def _matching(names):
-    """Code of `_match` and `_match_reach`, whose arrays have these names."""
+    """Return the code of `_match` or `_match_reach` for arrays of these names."""
 
     def codegen(context, builder, signature, arguments):
         arrays = len(names.split())
@@ -144,7 +144,7 @@ def _matching(names):
 
 @intrinsic
 def _match(typing_context, sigma, basis, span, uniform):
-    """sigma[place+a] = positive regrets over their total, else uniform.
+    """Write regret matching to sigma[place+a]: positive regrets over their total, else `uniform`.
 
     span  (place, slot, column, actions, count)
     """
@@ -153,13 +153,13 @@ def _match(typing_context, sigma, basis, span, uniform):
 
 @intrinsic
 def _match_reach(typing_context, out, basis, reach, span, uniform):
-    """out[place+a] = reach · what `_match` finds."""
+    """Write reach times the strategy of `_match` to out[place+a]."""
     return types.void(out, basis, reach, types.UniTuple(types.int64, 5), out.dtype), _matching("sigma basis reach")
 
 
 @intrinsic
 def _average(typing_context, sums, sigma, reach, span, keep, weight):
-    """sums[slot+a] = keep · sums[slot+a] + weight · reach · sigma[place+a]; span as of `_match`."""
+    """Set sums[slot+a] = keep · sums[slot+a] + weight · reach · sigma[place+a]; span as in `_match`."""
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "sums sigma reach")
@@ -183,7 +183,7 @@ def _average(typing_context, sums, sigma, reach, span, keep, weight):
 
 
 def _gaining(vectors, slot, column, first, actions, factors):
-    """Code that adds to a vector of each action's regrets, given its place and the vector of means."""
+    """Return a function that emits the regret update of all actions from a place and a vector of means."""
     builder = vectors.builder
     positive, negative, limit = (vectors.all(each) for each in _unpacked(builder, factors, 3))
 
@@ -202,10 +202,10 @@ def _gaining(vectors, slot, column, first, actions, factors):
 
 @intrinsic
 def _gains(typing_context, regrets, values, total, span, factors):
-    """regrets[slot+a] += values[first+a] - total, where that is no noise, then discounted by sign.
+    """Add values[first+a] - total to regrets[slot+a] if it exceeds rounding, then discount by sign.
 
     span     (first, slot, column, actions, count)
-    factors  (of positive regrets, of negative ones, the limit of `gain`)
+    factors  (factor of positive regrets, factor of negative ones, `limit` of `minimisers.gain`)
     """
 
     def codegen(context, builder, signature, arguments):
@@ -221,7 +221,11 @@ def _gains(typing_context, regrets, values, total, span, factors):
 
 @intrinsic
 def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
-    """`add_rows`, then `_gains`; span and factors as of `_gains`, means (target, place) as of `add_rows`."""
+    """Run `add_rows`, then `_gains` with its result as the total.
+
+    span, factors  as in `_gains`
+    means          (target, place) as in `add_rows`
+    """
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "regrets values sigma")
@@ -243,7 +247,10 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
 
 @intrinsic
 def times_rows(typing_context, out, rows, reach, span):
-    """out[place+a] = rows[first+a] · reach, rows of scratch; span (place, first, actions, count)."""
+    """Set out[place+a] = rows[first+a] · reach for rows of scratch.
+
+    Span is (place, first, actions, count).
+    """
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "out rows reach")
@@ -263,7 +270,7 @@ def times_rows(typing_context, out, rows, reach, span):
 
 @intrinsic
 def weigh(typing_context, out, cells, weights, start, count):
-    """out[k] = weights[start+k] · cells[k]; out and cells are rows of scratch, the same one or not."""
+    """Set out[k] = weights[start+k] · cells[k]; out and cells are rows of scratch and may be the same."""
 
     def codegen(context, builder, signature, arguments):
         vectors = _Vectors(context, builder, signature.args[:3], arguments[:3], "out cells weights")
@@ -281,7 +288,10 @@ def weigh(typing_context, out, cells, weights, start, count):
 
 
 def _mean(vectors, first, place, actions, k):
-    """A vector of the sum of rows of values from `first` on, each times sigma's from `place` on unless that is None."""
+    """Emit the sum of the rows of `values` from `first` on.
+
+    Each row is multiplied by that of `sigma` from `place` on, unless `place` is None.
+    """
     builder = vectors.builder
 
     def value(a):
@@ -295,9 +305,9 @@ def _mean(vectors, first, place, actions, k):
 
 @intrinsic
 def add_rows(typing_context, values, sigma, span):
-    """values[target] = sum of values[first+a], each times sigma[place+a] unless place is below 0; rows of scratch.
+    """Set values[target] to the sum of values[first+a], each times sigma[place+a] unless place < 0.
 
-    span  (target, first, place, actions, count)
+    span  (target, first, place, actions, count); all are rows of scratch
     """
 
     def codegen(context, builder, signature, arguments):
@@ -325,13 +335,16 @@ def add_rows(typing_context, values, sigma, span):
 
 @part_njit
 def _span(place, rows):
-    """What is asked of rows of a table and of scratch."""
+    """Return the span of `_match` for a row block."""
     return np.int64(place), np.int64(rows.slot), np.int64(rows.column), np.int64(rows.actions), np.int64(rows.count)
 
 
 @part_njit
 def ask_for_next(table, rows):
-    """Have the rows behind a decision's brought near: the next board's or, of one board, the next decisions'."""
+    """Prefetch the rows after a decision's rows.
+
+    They belong to the next board or, in a table of one board, to the next decision.
+    """
     for a in range(rows.actions):
         start = (rows.slot + a) * table.shape[1] + rows.column + rows.count
         for cell in range(start, start + rows.count, _LINE_CELLS):
@@ -340,20 +353,20 @@ def ask_for_next(table, rows):
 
 @part_njit
 def ask_if_alone(table, rows):
-    """`ask_for_next` of a table of one board; with several, rows are asked for vector by vector, beside arithmetic."""
+    """Prefetch as `ask_for_next` if the table has one board; with several, the vector loops prefetch."""
     if rows.count == table.shape[1]:
         ask_for_next(table, rows)
 
 
 @part_njit
 def match_rows(basis, rows, sigma, place):
-    """`regret_matching`."""
+    """Vector form of `minimisers.regret_matching`."""
     _match(sigma, basis, _span(place, rows), as_element(sigma, 1.0) / as_element(sigma, rows.actions))
 
 
 @part_njit
 def strategy_rows(step, tables, rows, sigma, place):
-    """`current_strategy`."""
+    """Vector form of `minimisers.current_strategy`."""
     if step.rule == REGRET_MATCHING:
         match_rows(tables.basis, rows, sigma, place)
     else:
@@ -362,28 +375,28 @@ def strategy_rows(step, tables, rows, sigma, place):
 
 @part_njit
 def average_rows(step, tables, rows, sigma, place, reach):
-    """`update_average`."""
+    """Vector form of `minimisers.update_average`."""
     sums = tables.strategy_sum
     _average(sums, sigma, reach, _span(place, rows), as_element(sums, step.keep), as_element(sums, step.weight))
 
 
 @part_njit
 def range_rows(basis, rows, reach, out, place):
-    """out[place : place+actions] = reach · the strategy of `regret_matching`."""
+    """Write reach times the strategy of `regret_matching` to out[place : place+actions]."""
     ask_if_alone(basis, rows)
     _match_reach(out, basis, reach, _span(place, rows), as_element(out, 1.0) / as_element(out, rows.actions))
 
 
 @part_njit
 def _factors(step, regret):
-    """Factors of `_gains`."""
+    """Return the factors of `_gains`."""
     limit = as_element(regret, gain_share(regret))
     return as_element(regret, step.positive), as_element(regret, step.negative), limit
 
 
 @part_njit
 def regret_rows(step, tables, rows, values, first, total):
-    """`update_regrets`."""
+    """Vector form of `minimisers.update_regrets`."""
     if step.predicts == NOTHING:
         _gains(tables.regret, values, total, _span(first, rows), _factors(step, tables.regret))
     else:
@@ -392,9 +405,11 @@ def regret_rows(step, tables, rows, values, first, total):
 
 @part_njit
 def mean_and_regrets(step, regret, rows, values, sigma, at):
-    """values[target] = the mean of values[first+a] by sigma[place+a]; `update_regrets` of a step that predicts nothing.
+    """Set values[target] to the mean of values[first+a] by sigma[place+a], and update regrets with it.
 
     at  (target, first, place)
+
+    The step must not predict.
     """
     target, first, place = at
     _mean_gains(regret, values, sigma, _span(first, rows), (np.int64(target), np.int64(place)), _factors(step, regret))

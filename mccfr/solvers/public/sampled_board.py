@@ -1,10 +1,13 @@
-"""One full board with every hand that it leaves: what public chance sampling and head-to-head evaluation work on.
+"""One full board with all hands that share no card with it.
+
+Public chance sampling and head-to-head evaluation work on such boards.
 
 A hand is listed only if it is compatible with the *whole* board, on every street.  Then each pair of hands meets on the
-same share of all boards, and what is left out is one constant factor on every street: 44 of 48 rivers for a turn
-endgame.  Listing hands by the board of their own street would weigh streets differently (Johanson, Bard, Lanctot,
-Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo counterfactual regret
-minimization").
+same share of all boards.  The effect is one constant factor on every street, 44 of 48 rivers for a turn endgame.
+Listing hands by the board of their own street would weight streets differently.
+
+Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
+counterfactual regret minimization".
 """
 
 from typing import Any, NamedTuple
@@ -21,11 +24,11 @@ _KEPT_BOARDS = 128
 
 
 class ByStrength(NamedTuple):
-    """Both players' hands on a full board in order of strength, as terminals need them.  n hands, C cards in the deck.
+    """Both players' hands on a full board in order of strength: n hands, C cards in the deck.
 
     order     [2, n] int32     places in `SampledBoard.hand`
     strength  [2, n] int32     ascending
-    card      [2, n, 2] int16  cards of each hand; C where it has fewer
+    card      [2, n, 2] int16  cards of each hand; C for a missing card
     same      [2, n] int32     place of the same two cards in the other player's list; else its length
     cards     [1] int64        C
     """
@@ -38,18 +41,18 @@ class ByStrength(NamedTuple):
 
 
 class SampledBoard(NamedTuple):
-    """A full board and both players' hands on it.  S streets, n hands of the player with more, F a float dtype.
+    """A full board with both players' hands: S streets, n hands of the player with more, F a float dtype.
 
-    Vectors over hands have the order of `hand`, those of the showdown another.
+    Vectors over hands have the order of `hand`; `showdown` has its own order.
 
-    count     [2] int64         hands of each player
-    hand      [2, n] int32      numbers of the hands, ascending or in order of strength
-    weight    [2, n] F          the players' own weights of their hands (the ranges the game begins with)
-    rows      [S, 2] int64      number of different buckets on each street
-    bucket    [S, 2, n] int32   those buckets, ascending where hands share some, else in order of the hands
-    local     [S, 2, n] int32   place of each hand's bucket among them
-    direct    [S, 2] int8       1: each hand has a bucket of its own; 2: and the buckets are consecutive, in order
-    showdown  hands by strength
+    count     [2] int64        hands of each player
+    hand      [2, n] int32     numbers of the hands, ascending or in order of strength
+    weight    [2, n] F         the players' own weights of their hands (ranges at the root of the game)
+    rows      [S, 2] int64     number of different buckets on each street
+    bucket    [S, 2, n] int32  these buckets, ascending if hands share some, else in the order of the hands
+    local     [S, 2, n] int32  index of each hand's bucket among them
+    direct    [S, 2] int8      1: each hand has its own bucket; 2: these are also consecutive and in order
+    showdown  ByStrength       hands by strength
     """
 
     count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
@@ -62,20 +65,24 @@ class SampledBoard(NamedTuple):
     showdown: ByStrength
 
 
-# --- making boards ---
+# --- construction of boards ---
 
 
 def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
-    """A full board: the number of a listed one, or cards of the deck in order of dealing; `ordered`: `by_strength`.
+    """Return a full board.
 
-    Raises `ValueError` for what is no such board, for a hand without a bucket, and for games without cards.
+    `board` is the number of a listed one, or cards of the deck in order of dealing.
+
+    ordered  whether hands are in order of strength (`by_strength`)
+
+    Raises `ValueError` for an invalid board, for a hand without a bucket, and for games without cards.
     """
     hands = cards.board_hands(board)
     return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
 
 
 def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
-    """A board from the hands on it; `cards` is the size of the deck."""
+    """Return a board from the hands on it; `cards` is the size of the deck."""
     lists, weight, bucket, strength, hand_cards = hands_on
     streets, most = len(bucket), max(1, *map(len, lists))
     board = SampledBoard(
@@ -95,8 +102,8 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         ),
     )
     ranked = board.showdown
-    place = np.full((2, len(hand_cards)), -1)  # by strength
-    alike = np.array_equal(lists[0], lists[1])  # then their order is
+    place = np.full((2, len(hand_cards)), -1)  # of each hand, in order of strength
+    alike = np.array_equal(lists[0], lists[1])  # the players then have one order
     for player, hands in enumerate(lists):
         n = len(hands)
         order = ranked.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
@@ -115,7 +122,10 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 
 
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place."""
+    """Fill in a player's different buckets on each street and the index of each hand's, in place.
+
+    Bucket is [S, n].
+    """
     numbers = board.rows[:, player], board.bucket[:, player], board.local[:, player], board.direct[:, player]
     here = np.ascontiguousarray(bucket)
     _unique_rows(here, np.sort(here, axis=1), *numbers)
@@ -123,7 +133,7 @@ def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]
 
 @njit
 def _unique_rows(bucket, ordered, rows, found, local, direct):
-    """As `numpy.unique` for each street, whose calls cost more than hands do, for boards are many.  In place."""
+    """Do the work of `numpy.unique` for each street, in place; its calls take longer than the work."""
     for street in range(bucket.shape[0]):
         here, known, count, in_order = bucket[street], found[street], 0, True
         for k in range(here.shape[0]):
@@ -149,9 +159,9 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
 
 
 def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
-    """A board with player 0's buckets as in `first` and player 1's as in `second`.
+    """Return a board with player 0's buckets from `first` and player 1's from `second`.
 
-    Both must be the same board of games that differ in their buckets alone.
+    Both must be the same board of games that differ only in their buckets.
     """
     parts = ("rows", "bucket", "local", "direct")
     mixed: dict[str, Any] = {
@@ -161,7 +171,7 @@ def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
 
 
 def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> SampledBoard:
-    """The same board with a player's hands in other buckets: `BoardHands.bucket` [S, 2, H] of the same hands."""
+    """Return the board with a player's hands in other buckets, given as `BoardHands.bucket` [S, 2, H]."""
     parts: dict[str, Any] = {name: getattr(board, name).copy() for name in ("rows", "bucket", "local", "direct")}
     found = board._replace(**parts)
     _number_rows(found, player, bucket[:, player, board.hand[player, : board.count[player]]])
@@ -169,20 +179,19 @@ def rebucketed(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) 
 
 
 def by_strength(hands: BoardHands) -> BoardHands:
-    """The same hands in order of strength, so that `ByStrength.order` counts up: vectors over them go to showdowns as
-    they are.
-    """
+    """Return the hands in order of strength, so that vectors over them need no reordering at showdowns."""
     orders = [np.argsort(hands.strength[live], kind="stable") for live in hands.live]
     live = [each[order] for each, order in zip(hands.live, orders, strict=True)]
     return hands._replace(live=live, weight=[each[order] for each, order in zip(hands.weight, orders, strict=True)])
 
 
 class BoardSource:
-    """Full boards drawn at random; which one an iteration gets follows from (seed, worker, purpose, iteration) alone.
+    """Draws full boards at random.
 
-    Boards that are listed come in rounds: each round is a fresh random order of all of them.  A single draw is as
-    uniform as before, and no board waits longer than two rounds.  Other boards are as many cards off the deck as the
-    game ends with.
+    An iteration's board depends only on (seed, worker, purpose, iteration).
+
+    Listed boards are drawn in rounds; each round is a fresh random order of all of them.  A single draw is uniform, and
+    no board waits longer than two rounds.  Unlisted boards are dealt from the deck.
     """
 
     def __init__(
@@ -195,7 +204,7 @@ class BoardSource:
         *,
         ordered: bool = False,
     ) -> None:
-        """`ordered`: with hands in order of strength."""
+        """Prepare the boards of a game; with `ordered` hands are in order of strength."""
         if not game.cards.dealt:
             raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
         self._cards, self._dtype, self._ordered = game.cards, np.dtype(dtype), ordered
@@ -206,7 +215,7 @@ class BoardSource:
         self._kept: dict[int, SampledBoard] = {}
 
     def number(self, iteration: int) -> int:
-        """Number of the listed board of an iteration."""
+        """Return the number of the listed board of an iteration."""
         assert self.listed is not None
         if iteration // self.listed != self._round:
             self._round = iteration // self.listed
@@ -216,7 +225,7 @@ class BoardSource:
         return int(self._boards[iteration % self.listed])
 
     def drawn(self, iteration: int) -> Any:
-        """What an iteration's board is: the number of a listed one, or cards of the deck."""
+        """Return the board of an iteration as the number of a listed one, or as cards of the deck."""
         if self.listed is not None:
             return self.number(iteration)
         deck = np.arange(self._cards.deck_size)
@@ -226,7 +235,7 @@ class BoardSource:
         return deck[:count].tolist()
 
     def board(self, iteration: int) -> SampledBoard:
-        """The board of an iteration."""
+        """Return the board of an iteration with its hands."""
         drawn = self.drawn(iteration)
         if self.listed is None:
             return self._made(drawn)
@@ -243,7 +252,7 @@ class BoardSource:
 
 @njit
 def _shuffle(state, items, count):
-    """Put `count` of the items, drawn without replacement, in front, in place (Fisher & Yates)."""
+    """Move `count` items, drawn without replacement, to the front, in place (Fisher & Yates)."""
     for i in range(count):
         j = i + below(state, items.shape[0] - i)
         items[i], items[j] = items[j], items[i]

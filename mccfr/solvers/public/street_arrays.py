@@ -1,4 +1,4 @@
-"""What a walk of a street tree works on: strategies and tables of both players, where it is, and room for it."""
+"""Arrays for the walk of a street tree: tables of both players, the position, and scratch arrays."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,24 +12,24 @@ from mccfr.solvers.public.terminals.lane_code import aligned_zeros
 from mccfr.solvers.public.terminals.values import TerminalLanes, new_terminal_lanes
 
 FOLLOW, RESPOND = 0, 1
-"""Values of the traverser's hands: of his strategy, and, where strategies are fixed, of a best response."""
+"""Indices of the values of the traverser's hands: with its strategy, and with a best response."""
 
 _VECTOR = 16  # float32 cells of a vector register
 _MOST_STREETS = 4
 
 
 class Views(NamedTuple):
-    """A player's tables as a walk takes them, street by street, [slot, bucket] each.
+    """A player's tables for a walk, one [slot, bucket] table for each street.
 
-    In place: the variant's tables.
-    Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
-    Where strategies are fixed: basis holds the strategy, probabilities or, in place, strategy sums, and the others are
-    `no_tables`; or regret, [slot, row] like the tables of training, gets the best response of a traverser whose every
-    infoset has a row of its own; or strategy_sum, of twice as many rows, gets what his own range wins by each action,
-    and by the best one for each hand.
-
-    narrow  tables with cells of 16 bits, in place, or sums of fixed strategies; what stands before it are tables of one
-            cell then
+    regret        in place: the regrets; in training not in place: increments of regrets; with fixed strategies:
+                  `no_tables`, or [slot, row] tables that receive the best response of a traverser whose infosets all
+                  have their own row
+    basis         in place: the table that gives the current strategy; in training not in place: the current strategy;
+                  with fixed strategies: probabilities, or strategy sums if in place
+    strategy_sum  in place: the strategy sums; in training not in place: their increments; with fixed strategies:
+                  `no_tables`, or tables [2·slot, bucket] that receive the gains of `Walk(choices=...)`
+    narrow        tables with 16-bit cells instead, in place or as fixed strategy sums; the other tables then have one
+                  cell
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
@@ -39,9 +39,11 @@ class Views(NamedTuple):
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
-    """A player's tables out of those of all blocks, as `Views` has them; blocks without rows hold one cell.
+    """Return a player's tables from those of all blocks, one for each street.
 
-    Always as many: kernels would be compiled anew for each number of streets.
+    Blocks without rows have one cell.
+
+    The tuple always has the same length, so that kernels are not compiled anew for each number of streets.
     """
     chosen = tables[player::2]
     return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
@@ -50,7 +52,11 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 def narrow_tables(
     kinds: Sequence[Sequence[npt.NDArray[Any]]], starts: Sequence[npt.NDArray[np.int64]], player: int
 ) -> NarrowRows:
-    """A player's tables out of those of all blocks; kinds: regrets, sums, and their scales; starts as `row_starts`."""
+    """Return a player's tables of 16-bit cells from those of all blocks.
+
+    kinds   regrets, strategy sums, and the scales of both
+    starts  of each block, as `row_starts` returns
+    """
     tables = [street_tables(blocks, player) for blocks in kinds]
     row = [np.repeat(np.arange(len(of) - 1), np.diff(of)) for of in starts[player::2]]
     row += [np.zeros(1, np.int64)] * (len(tables[0]) - len(row))
@@ -58,15 +64,19 @@ def narrow_tables(
 
 
 def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:
-    """In the place of tables that a walk neither reads nor fills; None instead would compile kernels anew."""
+    """Return empty tables for a walk that neither reads nor fills them; None would compile kernels anew."""
     return (np.zeros((0, 0), dtype),) * _MOST_STREETS
 
 
 class Traversal(NamedTuple):
-    """Who traverses, whether rows are updated in place, his tables, the opponent's basis and what goes with it.
+    """Parameters of one player's walk.
 
-    iteration     by which rows of 16-bit cells are rounded
-    respond_from  as of `Scope`
+    player        the traverser
+    in_place      whether rows are updated where they are visited
+    views         the traverser's tables
+    opponent      the opponent's tables that give its strategy; `opponent_narrow` if they have 16-bit cells
+    iteration     seed for rounding 16-bit cells
+    respond_from  as in `Scope`
     """
 
     player: int
@@ -87,10 +97,10 @@ class BettingRound(NamedTuple):
 
 
 class LineRanges(NamedTuple):
-    """A player's ranges at the N members of street trees.  W cells a vector.
+    """A player's ranges at the N members of street trees, in vectors of W cells.
 
     row    [N] int32  row of `reach` that belongs to a member
-    reach  [N, W]     deal weights times his strategy
+    reach  [N, W]     deal weights times the player's strategy so far
     """
 
     row: npt.NDArray[np.int32]
@@ -98,11 +108,11 @@ class LineRanges(NamedTuple):
 
 
 class HandedOn(NamedTuple):
-    """What goes from street to street, by hand.  S streets, H hands, K tasks, V values of a hand.
+    """Ranges and values passed between streets, by hand: S streets, H hands, K tasks, V values of a hand.
 
-    reach  [2, S, H]  ranges handed down to a street: the traverser's, the opponent's
-    value  [S, V, H]  values handed up from it
-    task   [K, V, H]  values that tasks found
+    reach  [2, S, H]  ranges passed down to a street: the traverser's, the opponent's
+    value  [S, V, H]  values passed up from it
+    task   [K, V, H]  values found by tasks
     """
 
     reach: npt.NDArray[np.floating]
@@ -111,21 +121,21 @@ class HandedOn(NamedTuple):
 
 
 class StreetScratch(NamedTuple):
-    """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets.
+    """Scratch arrays for one street tree of each street: N members, A cells, W cells a vector, S streets.
 
-    V = 2 values where strategies are fixed, else 1: FOLLOW alone, or, of fixed strategies whose `Views` collect
-    nothing, RESPOND alone.
+    In training V = 1 (FOLLOW).  With fixed strategies V = 2, or 1: FOLLOW alone, or RESPOND alone if `Views` collect
+    nothing.
 
-    member_first  [S] int64     first row of a street in what has N rows
-    cell_first    [S] int64     first row of a street in sigma
-    own           ranges of the traverser; kept up in training only
-    opponent      of the opponent
-    value         [V, N+1, W]   counterfactual values of the traverser's hands; the last row is anybody's
-    sigma         [A, W]        the traverser's strategy
-    wide          [X+1, W]      rows of 16-bit cells as they are worked on, X most actions
-    by_hand       what goes from street to street
-    state         [S, 4] int64  street tree, board, end of boards, member: the stack
-    lanes         ranges side by side, for terminals
+    member_first  [S] int64      first row of a street in arrays of N rows
+    cell_first    [S] int64      first row of a street in sigma
+    own           LineRanges     ranges of the traverser; set in training only
+    opponent      LineRanges     ranges of the opponent
+    value         [V, N+1, W]    counterfactual values of the traverser's hands; the last row is spare
+    sigma         [A, W]         the traverser's strategy
+    wide          [X+1, W]       rows of 16-bit cells as floats, for at most X actions
+    by_hand       HandedOn       ranges and values passed between streets
+    state         [S, 4] int64   stack: street tree, board, end of boards, member
+    lanes         TerminalLanes  ranges side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -141,7 +151,7 @@ class StreetScratch(NamedTuple):
 
 
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> StreetScratch:
-    """Room for walks of some of the streets, with so many values of each hand."""
+    """Return scratch arrays for walks of some of the streets, with `values` values for each hand."""
     here = np.isin(np.arange(public.streets), streets)
     members, cells = public.trees.most * here
     longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
@@ -166,6 +176,6 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
 
 
 def one_value(room: StreetScratch) -> StreetScratch:
-    """The same room for walks with one value of each hand."""
+    """Return scratch arrays that share the memory of others, for walks with one value for each hand."""
     handed = [np.zeros((len(of), 1, of.shape[2]), of.dtype) for of in (room.by_hand.value, room.by_hand.task)]
     return room._replace(value=room.value[:1], by_hand=room.by_hand._replace(value=handed[0], task=handed[1]))

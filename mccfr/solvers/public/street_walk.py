@@ -1,25 +1,22 @@
-"""One player's walk of a street tree on a board, all hands at once: to train, or to value fixed strategies.
+"""One player's walk of a street tree on a board, for all hands, to train or to evaluate strategies.
 
-Vector form of Zinkevich et al. 2007 (Johanson et al. 2011): both players' reach goes down as vectors over their hands,
-counterfactual values of the traverser's hands come up.  Where he acts:
+Vector form of CFR (Zinkevich et al. 2007; Johanson et al. 2011).  Both players' reach goes down as vectors over their
+hands; counterfactual values of the traverser's hands come up.  At the traverser's decisions there are two cases:
 
-* Training, with the iteration's `step`: the value is the current strategy's, and his regrets and strategy sums are
-  updated.
-* Valuing fixed strategies, where `step` is None: there are two values, that of the strategy he has and that of the best
-  action for each of his hands on each board, against the opponent's whole range there: a best response sees its own
-  cards and the public ones, never the opponent's.  This is exact in the real game also where strategies are bucketed or
-  suits merged.  Where rows are those of a board (`in_place`), the strategies may be strategy sums as they lie.
+* Training, with the iteration's `step`: the value is that of the current strategy, and the traverser's regrets and
+  strategy sums are updated.
+* Fixed strategies, with `step` None: there are the values of the traverser's strategy and of a best response.  A best
+  response takes the best action for each hand on each board, against the opponent's whole range there.  It is exact in
+  the real game, also where strategies are bucketed.  With `in_place` the strategies may be strategy sums.
 
-A kernel has the code of one of the two compiled in: numba drops what depends on an argument that is None.
+Each kernel contains one case only: numba drops the code that depends on an argument that is None.
 
-Rows are updated in place, where they are met, if every hand on every board has a row of its own, or shares it with
-hands that are alike (`merged_rows`), which are one column then.  Otherwise both strategies are frozen in tables
-beforehand and increments are collected in tables: those of a bucket's hands and boards add up, each with the hand's own
-deal weight, which is no constant of the row any more.
+Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
+(`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
+collected in tables.  The increments of a bucket's hands and boards are added up, each with its own deal weight.
 
-Constants of a whole row are left out: the chance of its board and, where no hand shares it, the weight of its hand in
-regrets.  A board that stands for others (`symmetry`) counts as often, and its values are those of the renamed hands
-there.
+Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
+hand's weight in regrets.  A board that stands for others (`mccfr.cards.symmetry`) counts once for each of them.
 """
 
 import numpy as np
@@ -39,47 +36,53 @@ from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
 @part_njit
 def clear(out, count):
-    """Set the first cells to 0."""
+    """Set the first `count` cells to 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0)
 
 
 @part_njit
 def copy(source, out):
-    """Copy a vector cell by cell (assignment of whole arrays brings its error messages into every kernel)."""
+    """Copy a vector cell by cell; array assignment would add numba's error handling to every kernel."""
     for k in range(source.shape[0]):
         out[k] = source[k]
 
 
 @inline_njit
 def first_side(traversal, step):
-    """0: both ranges are asked for; 1: the opponent's alone, as where fixed strategies are valued."""
+    """Return 0 if the walk needs both ranges, 1 if it needs only the opponent's.
+
+    Values of fixed strategies need only the opponent's.
+    """
     return 0 if step is not None or traversal.views.strategy_sum[0].shape[0] > 0 else 1
 
 
 @inline_njit
 def _plays(traversal, step, values, street):
-    """Whether the traverser goes by his strategy on a street, for the first of so many values: see `StreetScratch`."""
+    """Return whether the traverser follows its strategy on a street, for the first of `values` values.
+
+    See `StreetScratch` for the values.
+    """
     both = step is not None or traversal.views.strategy_sum[0].shape[0] > 0 or values > 1
     return both or street < traversal.respond_from
 
 
 @part_njit
 def take_cells(cells, numbers, out):
-    """out[k] = cells[numbers[k]]; nobody asks whether indices without a sign count from the end."""
+    """Set out[k] = cells[numbers[k]]; unsigned indices avoid numba's check for negative ones."""
     for k in range(numbers.shape[0]):
         out[k] = cells[np.uint32(numbers[k])]
 
 
 @part_njit
 def is_walked(copies, street, board):
-    """Whether a board is walked below one of the street before, and does not leave that to another board."""
+    """Return whether a board is walked, and not represented by another board."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
 @part_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
-    """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
+    """Add weighted values of the player's hands to out [H], for a board and the boards it stands for."""
     every = ranges.every
     first, stop = every.first[player, board], every.first[player, board + 1]
     hand, column = every.hand[first:stop], every.column[first:stop]
@@ -94,7 +97,10 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 
 @part_njit
 def _take_rows(ranges, player, board, table, rows, out, place):
-    """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
+    """Copy the rows of a player's hands on a board from a table to out[place : place+actions].
+
+    table  [slot, bucket]
+    """
     first = ranges.first[player, board]
     bucket = ranges.bucket[first : first + rows.count]
     for a in range(rows.actions):
@@ -103,7 +109,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 @inline_njit
 def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
-    """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
+    """Write the opponent's strategy at a decision to opponent.reach[place : place+actions]."""
     table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None:
         if traversal.in_place:
@@ -119,22 +125,22 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 @inline_njit
 def _matches_at_once(traversal, step):
-    """Whether the opponent's strategies are those of regret matching, from tables of floats."""
+    """Return whether the opponent's strategy is by regret matching from float tables."""
     return traversal.in_place and traversal.opponent_narrow is None and step.rule == REGRET_MATCHING
 
 
 @inline_njit
 def _learns_at_once(public, traversal, step, lock):
-    """Whether nothing is to be done between a decision's value and its regrets."""
+    """Return whether a decision's value and its regrets can be computed in one pass."""
     plain = traversal.in_place and traversal.views.narrow is None and step.predicts == NOTHING
     return plain and lock < 0 and public.row_weight.shape[1] == 0
 
 
 @inline_njit
 def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
-    """opponent.reach[place : place+actions] = his range, in another row, by what he does at a decision.
+    """Write the opponent's range after each action to opponent.reach[place : place+actions].
 
-    at  (place, row of his range, `StreetTrees.lock`)
+    at  (place, row of its range before, `MemberRows.lock`)
     """
     (place, row, lock), reach = at, scratch.opponent.reach
     if step is not None and lock < 0 and _matches_at_once(traversal, step):
@@ -148,7 +154,10 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """The reach by which the traverser's strategy, sigma[place ..], enters his average, once locked rows are held."""
+    """Put locked probabilities into sigma.
+
+    Return the reach that weights the strategy in the traverser's average.
+    """
     place, own, lock = at
     counted = scratch.own.reach[own]
     if lock >= 0:
@@ -161,9 +170,11 @@ def _counted(public, player, board, rows, scratch, at):
 
 @inline_njit
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
-    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average.
+    """Write the traverser's strategy at a decision to sigma[place : place+actions].
 
-    at  (place, row of his range, `MemberRows.lock`)
+    In training update its average.
+
+    at  (place, row of its range, `MemberRows.lock`)
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
@@ -196,13 +207,13 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _regrets(public, traversal, step, here, rows, scratch, member, child):
-    """Update the traverser's regrets at a decision from the values of its actions and its own."""
+    """Update the traverser's regrets at a decision from the values of its actions and of the decision."""
     views, street, board = traversal.views, here.street, here.board
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
     first = public.ranges.first[traversal.player, board]
     if traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        if public.row_weight.shape[1] > 0:  # nobody asks for the actions' values any more
+        if public.row_weight.shape[1] > 0:  # the actions' values are not needed afterwards and may be overwritten
             weights, weighed = public.row_weight[1], values[values.shape[0] - 1]
             for a in range(rows.actions):
                 weigh(values[child + a], values[child + a], weights, first, rows.count)
@@ -225,7 +236,7 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
 
 @part_njit
 def _rows(public, player, member, board, in_place):
-    """The row block of a decision of `player` on a board."""
+    """Return the row block of a decision of `player` on a board."""
     first = public.ranges.first[player, board]
     column = np.int64(0)
     count = public.ranges.first[player, board + 1] - first
@@ -236,9 +247,11 @@ def _rows(public, player, member, board, in_place):
 
 @part_njit
 def descend(public, traversal, step, here, scratch):
-    """Carry both ranges, in by_hand.reach[:, street], down a street tree on a board; in training averages are updated.
+    """Carry both ranges down a street tree on a board; in training update the average strategy.
 
     here  BettingRound
+
+    The ranges at its root are in by_hand.reach[:, street].
     """
     trees, ranges, player, in_place = public.trees, public.ranges, traversal.player, traversal.in_place
     street, tree, board = here
@@ -268,7 +281,7 @@ def descend(public, traversal, step, here, scratch):
                 if first_side(traversal, step) == 0:
                     kind = trees.kind[base + trees.child[base + m] + a]
                     if kind in (AT_FOLD, AT_SHOWDOWN):
-                        continue  # nor here
+                        continue  # not needed here
                     mine.row[child + a] = own_ranges
                     times_rows(mine.reach, scratch.sigma, reach, (own_ranges, place + a, np.int64(1), rows.count))
                     own_ranges += 1
@@ -283,7 +296,7 @@ def descend(public, traversal, step, here, scratch):
 
 @part_njit
 def _take_best(values, child, actions, count, value):
-    """Value of the best action for each hand."""
+    """Set `value` to the value of the best action for each hand."""
     below = values[child]
     for k in range(count):
         value[k] = below[k]
@@ -295,9 +308,9 @@ def _take_best(values, child, actions, count, value):
 
 @part_njit
 def _note_best(tables, street, ranges, player, board, rows, values, child):
-    """Note the best action of each hand of `player` on a board, the first of equals: 1 for it, 0 for the others.
+    """Record the best action of each hand on a board in `tables` as probability 1, the others as 0.
 
-    tables as `Views.regret`; `no_tables`: nothing is noted
+    The first of equal actions is taken.  `tables` is `Views.regret`; with `no_tables` nothing is recorded.
     """
     table, first = tables[street], ranges.first[player, board]
     if table.shape[0] > 0:
@@ -313,10 +326,11 @@ def _note_best(tables, street, ranges, player, board, rows, values, child):
 
 @part_njit
 def _add_choices(tables, public, here, rows, scratch, player, own, child):
-    """Add to tables[street] [slot, bucket] what the player's own range wins by each action of a decision, and in the
-    lower half, in the row of the first action, what it wins by the best action for each hand.
+    """Add the expected gain of the player's range by each action of a decision to a table.
 
-    tables as `Views.strategy_sum`; `no_tables`: nothing is added
+    tables  `Views.strategy_sum`, one [2·slot, bucket] table for each street; with `no_tables` nothing is added
+
+    The lower half of the table, in the row of the first action, receives the gain by the best action for each hand.
     """
     table, first, weight = tables[here.street], public.ranges.first[player, here.board], 1.0
     if table.shape[0] > 0:
@@ -334,7 +348,10 @@ def _add_choices(tables, public, here, rows, scratch, player, own, child):
 
 @inline_njit
 def _decision(public, traversal, step, here, member, scratch):
-    """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
+    """Compute the values of a decision from those of its actions.
+
+    In training update the traverser's regrets.
+    """
     street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
     base = trees.first[tree]
@@ -371,16 +388,22 @@ def _decision(public, traversal, step, here, member, scratch):
 
 @part_njit
 def _stake(jobs, job, weight, chips, rake):
-    """Say what is at stake at a showdown: who wins it gets the rake less, and those who share it half of that each."""
+    """Set the chips of a job's showdown, less the rake.
+
+    The winner gets the chips less the rake; players who share the pot lose half the rake each.
+    """
     jobs.chips[1, job] = as_element(jobs.chips, weight * (chips - 0.5 * rake))
     jobs.rake[job] = as_element(jobs.rake, 0.5 * rake)
 
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
+    """List a street tree's folds and, on the last street, showdowns by the range they meet.
+
+    Return the number of ranges.
+    """
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
-    for kind in range(1, -1, -1):  # showdowns first, so that what has folds only stands together
+    for kind in range(1, -1, -1):  # showdowns first, so that jobs with folds only are consecutive
         for m in range(trees.first[tree + 1] - base):
             if trees.kind[base + m] != (AT_SHOWDOWN if kind else AT_FOLD) or (kind and not last):
                 continue
@@ -403,7 +426,7 @@ def _jobs(trees, player, last, tree, top, opponent_range, lanes):
 
 @part_njit
 def _share(value, ending, jobs):
-    """Give endings the same value whoever chooses."""
+    """Copy the values of terminals to all kinds of values; they do not depend on the strategy followed."""
     for more in range(1, value.shape[0]):
         for job in range(jobs):
             for kind in range(2):
@@ -414,7 +437,7 @@ def _share(value, ending, jobs):
 
 @inline_njit
 def terminals(public, player, here, scratch):
-    """Values of a street tree's folds and, on the last street, showdowns."""
+    """Compute the values of a street tree's folds and, on the last street, its showdowns."""
     street, tree, board = here
     top, last, lanes = scratch.member_first[street], street + 1 == public.boards.weight.shape[0], scratch.lanes
     jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent.row, lanes)
@@ -424,9 +447,10 @@ def terminals(public, player, here, scratch):
 
 @part_njit
 def run_outs(public, player, here, first, stop, scratch, lanes):
-    """Values of the run-outs among members first .. stop-1, counted from its root, of a street tree on a board.
+    """Compute the values of the run-outs among members first to stop-1 of a street tree on a board.
 
-    Ranges and values are in `scratch`; `lanes` may be another's.
+    Members are counted from the street tree's root.  Ranges and values are in `scratch`; `lanes` may belong to another
+    thread's scratch.
     """
     street, tree, board = here
     trees, boards, top, count, weight = public.trees, public.boards, scratch.member_first[street], np.int64(0), 1.0
@@ -447,7 +471,10 @@ def run_outs(public, player, here, first, stop, scratch, lanes):
 
 @part_njit
 def ascend(public, traversal, step, here, scratch):
-    """Bring values up a street tree, those of ways on to other streets given, and add them to by_hand.value[street]."""
+    """Compute values from the leaves of a street tree up and add them to by_hand.value[street].
+
+    The values of exits to the next street must already be set.
+    """
     street, tree, board = here
     trees, top = public.trees, scratch.member_first[street]
     terminals(public, traversal.player, here, scratch)

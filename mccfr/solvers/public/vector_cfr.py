@@ -1,18 +1,16 @@
-"""Full-width CFR over a public tree, all hands at once: every variant, float32 or float64, chance nodes in parallel.
+"""Full-width CFR over a public tree for all hands at once, in every variant, with threads.
 
-An iteration is one traversal for each player (`public_walk`).  Alternating: player 0's, then player 1's against the
-updated player 0.  Simultaneous: both against the strategies that the iteration began with.  Tables are [slot, bucket]
-for each street and player, hands contiguous; together with the iteration's number they are the whole state.
+An iteration is one traversal for each player (`public_walk`).  With alternating updates player 1 plays against the
+updated player 0; with simultaneous ones both play against the strategies at the start of the iteration.  Tables are
+[slot, bucket] for each street and player.  The tables and the iteration number are the whole state.
 
-Where every hand on every board has a bucket of its own, numbered board by board, or shares it with hands that are alike
-but for a renaming of suits (`merged_rows`), and updates alternate, rows are updated in place.  Otherwise current
-strategies and increments take further tables, three times the regrets' size, which carry nothing from one iteration to
-the next.
+Rows are updated in place if updates alternate and each hand on each board has a bucket of its own, numbered board by
+board.  Hands that are alike but for suits may share one (`merged_rows`).  Otherwise current strategies and increments
+need further tables, three times the size of the regrets, which hold no state between iterations.
 
-The *nodes touched* by a traversal are the public ones: for each board of a street, the decisions and terminals of its
-betting, and a chance node wherever cards are dealt to go on with it (a street's end, a run-out).  All hands of both
-players count once.  Of boards that a renaming of suits makes alike, ranges and buckets included, one is walked and
-counted (`mccfr.cards.symmetry`).
+The *nodes touched* by a traversal are public nodes: the decisions and terminals of each street's betting, for each
+board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  All hands of both
+players count once.  Boards that stand for others by a renaming of suits are counted once (`mccfr.cards.symmetry`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,10 +43,10 @@ Array = npt.NDArray[np.floating]
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Names, shapes [slot, bucket], dtypes and sizes of the tables, before anything is allocated.
+    """Return names, shapes [slot, bucket] and dtypes of the tables; nothing is allocated.
 
-    Rows of int16 have scales (`narrow_rows`), tables [row, bucket] of their own.  `ValueError` for another dtype than
-    float32, float64 and int16, and for int16 with what is not regrets and sums updated in place.
+    Tables of int16 have further tables [row, bucket] of scales (`narrow_rows`).  Raises `ValueError` for a dtype other
+    than float32, float64 and int16.  Also raises it for int16 with optimistic or simultaneous updates.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
@@ -66,11 +64,11 @@ def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[A
 
 @dataclass(frozen=True)
 class MemoryNeeded:
-    """Bytes that full-width CFR takes.
+    """Bytes that full-width CFR needs.
 
-    table_bytes          regrets, strategy sums and what the variant adds: what a checkpoint holds
-    working_table_bytes  frozen strategies and increments, where rows are not updated in place
-    working_bytes        hands by board, and scratch of all threads
+    table_bytes          regrets, strategy sums and further tables of the variant: the contents of a checkpoint
+    working_table_bytes  current strategies and increments, if rows are not updated in place
+    working_bytes        hands by board, and scratch arrays of all threads
     """
 
     table_bytes: int
@@ -79,12 +77,15 @@ class MemoryNeeded:
 
     @property
     def total_bytes(self) -> int:
-        """All of it."""
+        """Return the sum of all parts."""
         return self.table_bytes + self.working_table_bytes + self.working_bytes
 
 
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
-    """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
+    """Return the memory that `VectorCfr` will need, without allocating its tables.
+
+    Raise the same `ValueError`.
+    """
     by_rows = tree_by_rows(game) if variant.alternating else None
     numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)
     specs = table_specs(game, variant, dtype)
@@ -109,12 +110,12 @@ def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
 
 
 def _threads(public: PublicTree, workers: int) -> int:
-    """As many as there are workers, and tasks to share."""
+    """Return the number of threads: the workers, but at most one for each task."""
     return max(1, min(workers, len(public.tasks)))
 
 
 def _nbytes(arrays: object) -> int:
-    """Bytes of all arrays in nested tuples, each counted once."""
+    """Return the bytes of all arrays in nested tuples, counting each array once."""
     found = dict[int, int]()
     todo = [arrays]
     for one in todo:  # grows while it is walked
@@ -126,7 +127,7 @@ def _nbytes(arrays: object) -> int:
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
-    """Nodes touched by one traversal; see the module."""
+    """Return the nodes touched by one traversal; the module's docstring defines them."""
     trees = public.trees
     run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
     of_tree = np.add.reduceat(1 + run_out, trees.first[:-1])
@@ -137,7 +138,7 @@ def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
 
 @nogil_njit
 def freeze(step, tables, starts, strategy):
-    """strategy [slot, bucket] = the current strategy of all rows of a block; starts [rows+1] int64."""
+    """Write the current strategy of all rows of a block to strategy [slot, bucket]; starts [rows+1] int64."""
     for row in range(starts.shape[0] - 1):
         rows = Rows(starts[row], starts[row + 1] - starts[row], np.int64(0), strategy.shape[1])
         current_strategy(step, tables, rows, strategy, starts[row])
@@ -145,7 +146,11 @@ def freeze(step, tables, starts, strategy):
 
 @nogil_allocating_njit
 def absorb(step, tables, starts, increments, ones):
-    """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket]; ones, its [buckets] cells 1."""
+    """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket].
+
+    starts  [rows+1] int64 first slot of each row and the end of the last
+    ones    [buckets] cells of 1
+    """
     zeros = np.zeros_like(ones)
     for row in range(starts.shape[0] - 1):
         start = starts[row]
@@ -157,10 +162,10 @@ def absorb(step, tables, starts, increments, ones):
 class VectorCfr:
     """Full-width CFR on a game with cards.
 
-    tables     by name, [slot, bucket] as `table_specs` says; changed in place
-    iteration  iterations done: with the tables, the whole state
-    public     the public tree, by rows (`tree_by_rows`) where it can be: for evaluations
-    in_place   whether rows are updated where they are met; see the module
+    tables     by name, [slot, bucket] as in `table_specs`; changed in place
+    iteration  iterations done
+    public     the public tree, with merged rows (`tree_by_rows`) if possible; evaluations reuse it
+    in_place   whether rows are updated when they are visited; see the module
     """
 
     def __init__(
@@ -173,12 +178,13 @@ class VectorCfr:
         iteration: int = 0,
         public: PublicTree | None = None,
     ) -> None:
-        """Prepare a game; `tables` are those of a run that goes on after `iteration`, allocated if None.
+        """Prepare a game; the result does not depend on the number of threads.
 
-        `public` is the game's public tree, to save making it again; its ranges are left as they are.
+        workers  threads that share the work below the first street
+        tables   tables of a run that continues after `iteration`; None: allocate new ones
+        public   the game's public tree if it exists already; its ranges are not changed
 
-        `workers` threads share the chance node that ends the first street; results do not depend on their number.
-        Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
+        Raises `ValueError` for a game without cards, an unknown dtype, no worker, or tables that do not fit.
         """
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
@@ -209,16 +215,16 @@ class VectorCfr:
     # --- tables ---
 
     def _by_block(self, kind: str) -> list[Array]:
-        """Tables of a kind by block; a table of one row where a player never acts on a street."""
+        """Return the tables of a kind by block; one cell if a player never acts on a street."""
         empty = np.zeros((1, 1), np.uint8 if kind.endswith("_scale") else self._dtype)
         return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
-        """What strategies are made from, by block."""
+        """Return the tables that give the current strategies, by block."""
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """A player's tables as walks take them."""
+        """Return a player's tables in the form for walks."""
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
@@ -236,15 +242,15 @@ class VectorCfr:
 
     @property
     def nodes_touched(self) -> int:
-        """Public nodes touched so far; see the module."""
+        """Return the public nodes touched so far; see the module."""
         return 2 * self._nodes * self.iteration
 
     def average_strategy(self) -> Strategy:
-        """The average strategy of the iterations so far; uniform where a row was never reached."""
+        """Return the average strategy of the iterations so far; rows that were never reached are uniform."""
         return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def current_strategy(self) -> Strategy:
-        """The strategy of the next iteration; every row with weight 1."""
+        """Return the strategy of the next iteration; every row has weight 1."""
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
@@ -262,7 +268,7 @@ class VectorCfr:
     # --- iterations ---
 
     def iterate(self, count: int = 1) -> None:
-        """Run iterations; the tables are changed in place."""
+        """Run `count` iterations and change the tables in place."""
         steps = [self.variant.step(self.iteration + 1 + i) for i in range(count)]
         if self.in_place:
             self._walk(steps, range(2))
@@ -273,12 +279,13 @@ class VectorCfr:
             self.iteration += 1
 
     def traverse(self, player: int, ranges: Sequence[Array]) -> Array:
-        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
+        """Run one player's part of the next iteration with given ranges.
 
-        ranges  2 × [H] both players' weights of their hands at the root; hands outside of the game's are left out
-        Returns [H] counterfactual values of his hands, of the strategies that he began with; 0 for hands he has not.
-        The caller counts: `iteration` is one more once both players have traversed.  `ValueError` where hands share
-        rows, or rows are not updated in place.
+        ranges  2 × [H] both players' weights of their hands at the root; hands that the game does not deal are ignored
+
+        Returns [H] counterfactual values of the player's hands with the strategies before the update; 0 for hands that
+        the player cannot hold.  The caller must increase `iteration` once both players have traversed.  Raises
+        `ValueError` if hands share rows, or rows are not updated in place.
         """
         if not self.in_place or self._field.ranges.merged:
             raise ValueError(f"{self.game.name}: ranges can be given only where every hand on every board has its row")
@@ -289,7 +296,7 @@ class VectorCfr:
         return self._root.by_hand.value[0, 0].copy()
 
     def _collect_increments(self, step: Step) -> None:
-        """An iteration where rows are not updated in place."""
+        """Run an iteration in which rows are not updated in place."""
         self._freeze(step, range(2))
         for player in range(2):
             self._walk([step], range(player, player + 1))
@@ -301,7 +308,7 @@ class VectorCfr:
                 self._absorb(step, player)
 
     def _walk(self, steps: Sequence[Step], players: range) -> None:
-        """Traversals of some players in each of some iterations, by all threads."""
+        """Run the traversals of some players for each of some iterations, in all threads."""
         first, stop = self._field.boards.root.tolist()
         scope = Scope(players[0], players[-1], first, stop, in_place=self.in_place)
         rows = step_rows(steps, self.iteration + 1)
@@ -321,7 +328,7 @@ class VectorCfr:
                 freeze(step, self._block_tables(block), starts, self._frozen[block])
 
     def _absorb(self, step: Step, player: int) -> None:
-        """Update a player's tables by his increments, and clear those."""
+        """Update a player's tables by the increments and clear these."""
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
             ones = np.ones(increments[0].shape[1], self._dtype)

@@ -1,12 +1,11 @@
-"""Threads that walk a public tree together, each in one call of a kernel for any number of walks: see `public_walk`.
+"""Shares walks of a public tree among threads, each in one kernel call for many walks (`public_walk`).
 
-The work below the first street is cut into tasks.  Threads draw numbers, one after the other, and a number says which
-task of which walk is to be done; one thread, which leads, does what comes before the tasks of a walk and after them.
-So nobody waits for a thread that has not come, and a number of the next walk may be drawn before this one is done.
+The work below the first street is cut into tasks.  Threads draw consecutive numbers; a number stands for a share of
+tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  No walk waits
+for a thread that has not started.  A thread may draw a number of the next walk before the current one ends.
 
-Each task leaves its values in a place of its own, and they are added in the order of tasks, so that results do not
-depend on how many threads there are, to the last bit.  Tasks that add to the same cells of tables are one share of the
-work, and done in their order.
+Each task writes its values to its own array, and they are added in the order of tasks.  So results are the same to the
+last bit for any number of threads.  Tasks that add to the same table cells form one share and run in their order.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,21 +21,21 @@ from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import StreetScratch
 from mccfr.trees.streets import AT_EXIT
 
-_RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
-_DRAWN, _BEGUN, _DONE = 0, 8, 16  # places of counters that all threads change: a cache line each
+_RUN_OUT_MEMBERS = 16  # cost of one task of run-outs, in members of a tree
+_DRAWN, _BEGUN, _DONE = 0, 8, 16  # indices of shared counters, each on its own cache line
 _COUNTERS = 24
-_LEFT = -1  # begun walks, where nobody leads any more
-_NUMBER, _WALK = 0, 1  # places in `Crew.mine`
-_LOOKS = 200  # at a counter that another thread will change, before others are let run: some 10 µs
+_LEFT = -1  # value of the counter of begun walks once the leader has ended
+_NUMBER, _WALK = 0, 1  # indices in `Crew.mine`
+_LOOKS = 200  # reads of a counter before the thread yields the processor, some 10 µs
 
 
 class Crew(NamedTuple):
-    """A thread among those that share walks.  C shares.
+    """One of the threads that share walks; C shares.
 
-    leads   bool           whether it does what comes before and after the tasks
-    shares  [C, 2] int64   first and end of the tasks of a share
-    common  [24] int64     numbers drawn, walks begun, shares done; the same array for all
-    mine    [2] int64      the number that it has drawn, the walk that it is at
+    leads   bool          whether it does the work before and after the tasks
+    shares  [C, 2] int64  first and end of the tasks of a share
+    common  [24] int64    counters of numbers drawn, walks begun and shares done; one array for all threads
+    mine    [2] int64     the number drawn and the current walk
     """
 
     leads: bool
@@ -46,14 +45,16 @@ class Crew(NamedTuple):
 
 
 Work = Callable[[Crew, StreetScratch], Any]
-"""Calls a kernel for all walks, as one of the threads, in the scratch of the streets after the first."""
+"""Calls a kernel for all walks as one of the threads, with the scratch of the streets after the first."""
 
 
 def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArray[np.int64]:
-    """[C, 2] first and end of the tasks of each share, the dearest first: its boards times members.
+    """Return [C, 2] first and end of the tasks of each share, the most expensive first.
 
-    rows_apart  whether no two boards have a row in common.  Else all boards of an exit are one share: rows of buckets
-                may be on several of them
+    rows_apart  whether no two boards have a row in common; else all boards of an exit form one share, because buckets
+                may occur on several of them
+
+    The cost is the number of boards times members.
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):
@@ -71,7 +72,7 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
 
 
 def alone(public: PublicTree) -> Crew:
-    """The only thread, all tasks in their order."""
+    """Return the crew of a single thread, with all tasks in their order."""
     tasks = np.arange(len(public.tasks))
     return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
@@ -82,9 +83,9 @@ def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[Crew]:
 
 
 def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[StreetScratch]) -> None:
-    """Do the same walks in as many threads as there are scratches, this one leading.
+    """Call `work` in as many threads as there are scratches; the calling thread leads.
 
-    What `work` raises here, or in another thread, is raised once all of them have ended.
+    An exception from `work` in any thread is raised once all threads have ended.
     """
     leader, *others = _crew(shares, len(scratches))
     if not others:
@@ -104,13 +105,13 @@ def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence
 
 
 def _cell(context, builder, array_type, array, index):
-    """Pointer to a cell of an array."""
+    """Emit a pointer to a cell of an array."""
     return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
 
 
 @intrinsic
 def _take_number(typing_context, counters, index):
-    """counters[index] before 1 is added to it, whatever other threads do; what they wrote before is seen."""
+    """Return counters[index] and add 1 to it atomically (acquire and release)."""
 
     def codegen(context, builder, signature, arguments):
         cell = _cell(context, builder, signature.args[0], *arguments)
@@ -121,7 +122,7 @@ def _take_number(typing_context, counters, index):
 
 @intrinsic
 def _look(typing_context, counters, index):
-    """counters[index], with all that was written before it."""
+    """Return counters[index] by an atomic read (acquire)."""
 
     def codegen(context, builder, signature, arguments):
         return builder.load_atomic(_cell(context, builder, signature.args[0], *arguments), "acquire", 8)
@@ -131,7 +132,7 @@ def _look(typing_context, counters, index):
 
 @intrinsic
 def _let_others_run(typing_context):
-    """Give the processor to another thread that waits for it (sched_yield)."""
+    """Yield the processor to another thread (sched_yield)."""
 
     def codegen(context, builder, signature, arguments):
         kind = ir.FunctionType(ir.IntType(32), [])
@@ -144,7 +145,7 @@ def _let_others_run(typing_context):
 
 @part_njit
 def _wait(common, counter, least):
-    """Wait until a counter is at `least`, or nobody leads any more; whether it came to that."""
+    """Wait until a counter reaches `least` and return True, or return False if the leader has ended."""
     looks = 0
     while True:
         found = _look(common, counter)
@@ -166,13 +167,13 @@ def begin_walks(crew):
 
 @inline_njit
 def begin_tasks(crew):
-    """Let others do the tasks of this walk: for the leader."""
+    """Allow all threads to start the tasks of this walk; called by the leader."""
     _take_number(crew.common, _BEGUN)
 
 
 @inline_njit
 def drawn_share(crew):
-    """The share of this walk that this thread has drawn, once the walk has begun; -1 if there is none left."""
+    """Return the drawn share of this walk once the walk has begun, or -1 if none is left."""
     shares, walk = crew.shares.shape[0], crew.mine[_WALK]
     if crew.mine[_NUMBER] >= (walk + 1) * shares or not _wait(crew.common, _BEGUN, walk + 1):
         return np.int64(-1)
@@ -181,14 +182,14 @@ def drawn_share(crew):
 
 @inline_njit
 def end_share(crew):
-    """Say that a share is done, and draw the next number."""
+    """Count a share as done and draw the next number."""
     _take_number(crew.common, _DONE)
     crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
 
 
 @inline_njit
 def end_tasks(crew):
-    """Go on to the next walk; the leader waits for all tasks of this one."""
+    """Go on to the next walk; the leader first waits for all tasks of this one."""
     crew.mine[_WALK] += 1
     if crew.leads:
         _wait(crew.common, _DONE, crew.mine[_WALK] * crew.shares.shape[0])

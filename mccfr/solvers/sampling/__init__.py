@@ -1,1 +1,1 @@
-"""Sampled traversals: external and outcome sampling, over packed betting trees and over general records."""
+"""External and outcome sampling, each over packed betting trees and over general records."""

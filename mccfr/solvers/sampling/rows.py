@@ -1,9 +1,9 @@
-"""Table rows as vectors: what `mccfr.solvers.regret` does action by action, done to up to eight actions at once.
+"""Updates of table rows of up to eight actions as vectors; vector forms of `mccfr.solvers.regret`.
 
-Each function here is one LLVM sequence over eight masked lanes; its scalar twin of the same name without `_row` in
-`mccfr.solvers.regret` gives the same bits (tests compare them), because both add in the same order.  Elements may be
-float32 or float64; lanes beyond the row's actions are never read or written.  LLVM lowers the masked accesses to the
-machine's vector instructions, and to plain code where it has none.
+Each function is one LLVM sequence on eight masked lanes.  Its scalar form in `mccfr.solvers.regret` has the same name
+without `_row` and gives the same bits, because both add in the same order.  Elements are float32 or float64.  Lanes
+beyond the row's actions are never read or written in tables.  On machines without vector instructions LLVM emits plain
+code for the masked accesses.
 """
 
 from llvmlite import ir
@@ -14,35 +14,35 @@ from mccfr.rounding import emit_added, emit_bits, halves
 
 LANES = 8
 _I1, _I32 = ir.IntType(1), ir.IntType(32)
-_ALIGNED = 4  # bytes, at least: a cell of float32
+_ALIGNED = 4  # bytes; the smallest cell is a float32
 _LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
 
 
 def _pointer(context, builder, array_type, array, index):
-    """The address of a cell."""
+    """Emit the address of an array cell."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.gep(data, [index])
 
 
 def _splat(builder, value):
-    """A vector of one number."""
+    """Emit a vector with the same number in all lanes."""
     vector = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     vector = builder.insert_element(vector, value, _I32(0))
     return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
 
 
 def _int32(builder, number):
-    """An integer as 32 bits."""
+    """Emit an integer converted to 32 bits."""
     return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
 
 
 def _lane_mask(builder, actions):
-    """The lanes of a row's actions."""
+    """Emit the mask of the lanes that hold a row's actions."""
     return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
 
 
 def _masked(builder, verb, result, arguments):
-    """LLVM's masked load or store of eight lanes, called."""
+    """Emit a call of LLVM's masked load or store of eight lanes."""
     vector = result if verb == "load" else arguments[0].type
     width = "f32" if isinstance(vector.element, ir.FloatType) else "f64"
     name, kind = f"llvm.masked.{verb}.v{LANES}{width}.p0", ir.FunctionType(result, [a.type for a in arguments])
@@ -51,18 +51,21 @@ def _masked(builder, verb, result, arguments):
 
 
 def _load(builder, place, mask):
-    """The masked lanes at an address, 0 in the others."""
+    """Emit a load of the masked lanes at an address; the other lanes are 0."""
     vector = ir.VectorType(place.type.pointee, LANES)
     place, nothing = builder.bitcast(place, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
     return _masked(builder, "load", vector, [place, _I32(_ALIGNED), mask, nothing])
 
 
 def _store(builder, vector, place, mask, actions=None):
-    """Store the masked lanes at an address: where `actions` is given they are the lanes of a row's actions."""
+    """Emit a store of the masked lanes at an address.
+
+    actions  number of actions, if the mask is that of a row; allows the faster form for machines without masked stores
+    """
     if actions is None or stores_masked_vectors() or isinstance(vector.type.element, ir.DoubleType):
         _store_masked(builder, vector, place, mask)
         return
-    # Rows of two to four are stored as their first and their last two lanes.
+    # Rows of two to four actions are stored as two pairs: the first two lanes and the last two.
     beyond = builder.sub(_int32(builder, actions), _I32(2))
     with builder.if_else(builder.icmp_unsigned("<", beyond, _I32(3))) as (few, many):
         with few:
@@ -90,14 +93,14 @@ def _shuffled(builder, vector, lanes):
 
 
 def _totals(builder, vector):
-    """The sum of the lanes, in each of them, in the order ((0+4)+(2+6)) + ((1+5)+(3+7)) or one of the same bits."""
+    """Emit the sum of all lanes into each lane, added as ((0+4)+(2+6)) + ((1+5)+(3+7))."""
     for half in (4, 2, 1):
         vector = builder.fadd(vector, _shuffled(builder, vector, [i ^ half for i in range(LANES)]))
     return vector
 
 
 def _prefix_sums(builder, vector):
-    """Inclusive prefix sums, first within each half: shuffles that stay inside a half are the cheap ones."""
+    """Emit inclusive prefix sums, first within each half, because shuffles inside a half are cheaper."""
     nothing = LANES
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
     vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
@@ -105,24 +108,28 @@ def _prefix_sums(builder, vector):
 
 
 def _strategy(builder, row, mask, actions):
-    """Regret matching of a loaded row, 0 in the lanes beyond its actions."""
+    """Emit regret matching of a loaded row; lanes beyond its actions are 0."""
     zero = ir.Constant(row.type, [0.0] * LANES)
     positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
     totals = _totals(builder, positive)
     some = builder.fcmp_ordered(">", totals, zero)
-    # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
+    # 1/total overflows if discounting has made a whole row tiny; division does not.
     ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
     divisors = builder.select(some, totals, _counts(builder, actions, row.type.element))
     return builder.fdiv(builder.select(some, positive, ones), divisors)
 
 
 def _counts(builder, actions, element):
-    """The number of actions in each lane, as floating-point numbers."""
+    """Emit the number of actions in each lane, as floating-point numbers."""
     return builder.sitofp(_splat(builder, _int32(builder, actions)), ir.VectorType(element, LANES))
 
 
 def _drawn(builder, row, mask, actions, u, even):
-    """The action (i64) drawn from a loaded row by u, in its dtype, without branches: no draw can be predicted."""
+    """Emit the action (int64) drawn from a loaded row by u.
+
+    There are no branches, since draws cannot be predicted.  u has the dtype of the row; `even` (boolean) makes all
+    actions equally likely.
+    """
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
     is_positive = builder.fcmp_ordered(">", row, zero)
@@ -131,7 +138,7 @@ def _drawn(builder, row, mask, actions, u, even):
     totals = _shuffled(builder, sums, [LANES - 1] * LANES)
     asked = _splat(builder, builder.sext(even, _I32))
     asked = builder.icmp_signed("<", asked, ir.Constant(asked.type, [0] * LANES))
-    evens = builder.or_(asked, builder.fcmp_unordered("<=", totals, zero))  # vectors: no way through bits
+    evens = builder.or_(asked, builder.fcmp_unordered("<=", totals, zero))
     even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
     ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
     total = builder.select(evens, _counts(builder, actions, element), totals)
@@ -144,16 +151,18 @@ def _drawn(builder, row, mask, actions, u, even):
 
 
 def _put(context, builder, array_type, array, place, vector):
-    """Store eight lanes at array[place]."""
+    """Emit a store of eight lanes at array[place]."""
     target = _pointer(context, builder, array_type, array, place)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
 
 @intrinsic
 def regret_matching_row(typing_context, regret, start, actions, sigma, place):
-    """sigma[place : place+8] = current strategy of the regret row; lanes beyond `actions` are set to 0.
+    """Write the current strategy of a regret row into sigma[place : place+8].
 
-    As `mccfr.solvers.regret.regret_matching`; regret and sigma have one dtype.
+    Lanes beyond `actions` become 0.
+
+    Vector form of `mccfr.solvers.regret.regret_matching`; regret and sigma have the same dtype.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -168,10 +177,12 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
 @intrinsic
 def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, place):
-    """`regret_matching_row` into sigma[place : place+8], and the action drawn by u in [0, 1) from the positive parts;
-    with `even` (a boolean) every action alike.
+    """Write the current strategy as `regret_matching_row` does and return an action drawn from it.
 
-    As `mccfr.solvers.regret.choose`.
+    u     random number in [0, 1)
+    even  boolean: draw every action with the same probability
+
+    Vector form of `mccfr.solvers.regret.choose`.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -186,7 +197,7 @@ def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma,
 
 
 def _in_element(builder, vector, element):
-    """A vector of floating-point numbers with elements of another width."""
+    """Emit a floating-point vector converted to elements of another width."""
     kind = ir.VectorType(element, LANES)
     if vector.type == kind:
         return vector
@@ -195,7 +206,10 @@ def _in_element(builder, vector, element):
 
 @intrinsic
 def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
-    """sums[start : start+actions] += weight · sigma[place : ...].  As `mccfr.solvers.regret.add`."""
+    """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
+
+    Vector form of `mccfr.solvers.regret.add`.
+    """
 
     def codegen(context, builder, signature, arguments):
         sums_, start_, actions_, sigma_, place_, weight_, word_ = arguments
@@ -217,7 +231,10 @@ def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
 
 
 def _action_values(context, builder, signature, arguments, mask):
-    """Values of a node's actions: terminals first, then children from the worklist.  Arguments of `update_row`."""
+    """Emit the values of a node's actions: terminals first, then children from the worklist.
+
+    The arguments are those of `update_row`.
+    """
     value_, child_ = (builder.extract_value(arguments[4], i) for i in (0, 1))
     kinds = (types.int32, signature.args[0].dtype) * 2
     folds, fold, ends, call = (
@@ -238,7 +255,10 @@ def _action_values(context, builder, signature, arguments, mask):
 
 
 def _gains(context, builder, signature, arguments, mask):
-    """(the node's value, each action's value less it, which lanes have been explored: None where all have)."""
+    """Emit (node value, value of each action minus it, mask of the explored lanes).
+
+    The mask is None if all actions are explored.
+    """
     dtype, (sigma_, place_) = signature.args[3].types[0], (builder.extract_value(arguments[3], i) for i in (0, 1))
     vector = ir.VectorType(context.get_value_type(dtype.dtype), LANES)
     values = _action_values(context, builder, signature, arguments, mask)
@@ -253,7 +273,7 @@ def _gains(context, builder, signature, arguments, mask):
 
 
 def _update(context, builder, signature, arguments):
-    """The code of `update_row`, and where its weight is one of two numbers, of `update_explored_row`."""
+    """Emit the code of `update_row`, or of `update_explored_row` if the weight is a pair of numbers."""
     regret_, start_, actions_, _, _, _, weight_ = arguments
     regret, weight = signature.args[0], signature.args[6]
     dtype, mask = regret.dtype, _lane_mask(builder, actions_)
@@ -272,40 +292,44 @@ def _update(context, builder, signature, arguments):
 
 @intrinsic
 def update_row(typing_context, regret, start, actions, strategy, values, terminals, weight):
-    """Regret update of a traverser's node; returns the node's value.
+    """Update the regrets of a traverser's node, in place, and return the node's value v.
 
-    strategy   (sigma, place of the first action's probability)
-    values     (values by place in the worklist, place of the value of the first action that goes on)
-    terminals    (folds, fold value, ends, call value): the actions that end the hand come first
+    strategy   (sigma, index of the first action's probability)
+    values     (worklist values, index of the value of the first action that does not end the hand)
+    terminals  (folds, fold value, ends, call value) of the actions that end the hand, which come first
+    weight     of the update
 
-    v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.solvers.regret.update`.
+    v = sum of sigma·values; regret += weight · (values - v).  Vector form of `mccfr.solvers.regret.update`.
     """
     return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, weight), _update
 
 
 @intrinsic
 def update_explored_row(typing_context, regret, start, actions, strategy, values, terminals, floored):
-    """As `update_row` where actions may have been pruned: their value is nan, and their regret stays.
+    """Update regrets as `update_row` where actions may be pruned.
 
-    floored    (weight, floor): no regret that is updated is left below `floor`
+    The value of a pruned action is nan, and its regret stays.
 
-    As `mccfr.solvers.regret.update_explored`.
+    floored  (weight, floor); updated regrets are kept at `floor` or above
+
+    Vector form of `mccfr.solvers.regret.update_explored`.
     """
     return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, floored), _update
 
 
 def _placed(pair):
-    """The type of (array, place in it) with the place as int64."""
+    """Return the type of (array, index) with an int64 index."""
     return types.Tuple((pair.types[0], types.int64))
 
 
 @intrinsic
 def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
-    """regret[start : start+actions] += weight · ((value at the sampled action, else 0) - here).
+    """Update the regrets of a row after outcome sampling, in place.
 
     values  (value, here)
 
-    As `mccfr.solvers.regret.update_sampled`.
+    Adds weight · (v - here) to each action, where v is `value` at the sampled action and 0 elsewhere.  Vector form of
+    `mccfr.solvers.regret.update_sampled`.
     """
 
     def codegen(context, builder, signature, arguments):

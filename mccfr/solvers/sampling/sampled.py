@@ -1,4 +1,4 @@
-"""What external and outcome sampling share: tables [bucket, slot], deals drawn ahead, batches of iterations."""
+"""Common parts of external and outcome sampling: tables [bucket, slot], deals, batches."""
 
 import time
 from abc import ABC, abstractmethod
@@ -24,16 +24,16 @@ from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
-"""Brown & Sandholm 2019, section 5."""
+"""Default length of a discount period (Brown & Sandholm 2019, section 5)."""
 _BATCH_DEALS = 4096
-_BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
+_BATCH_NODES = 200_000  # about 10 ms: bounds the overrun of a limit and the delay until a signal is noticed
 _NO_LIMIT = 2**62
 _UNSWEPT = "'none', 'linear' or 'initial' with run.strata: tables are swept under 'dcfr'"
-BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
+BATCH_SHARE = 0.2  # of a period, in one batch of all workers together: bounds the overrun of its end
 
 
 def schedule_of(solver: SampledConfig) -> Schedule:
-    """The discounting schedule of a `[solver]` table."""
+    """Return the discount schedule of a `[solver]` table."""
     return Schedule(
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
@@ -45,22 +45,25 @@ def schedule_of(solver: SampledConfig) -> Schedule:
 
 
 def batch_nodes(schedule: Schedule, workers: int) -> int | None:
-    """Most nodes of a batch, ended by the first iteration that reaches them; None for a worker that is alone.
+    """Return the most nodes of a batch, or None for a single worker.
 
-    A worker learns at the end of a batch what the others have done, and with it that a period is over.  So it may train
-    on in the old one for what is under way: the batches of all workers, together `BATCH_SHARE` of a period.  What a
-    single worker does never depends on batches.
+    A worker learns only after a batch that the others have ended a period.  Until then it trains on with the old
+    weight.  So the batches of all workers together have at most `BATCH_SHARE` of a period.  The result of a single
+    worker does not depend on batches.
     """
     return None if workers == 1 else max(1, int(BATCH_SHARE * schedule.period_nodes / workers))
 
 
 class SampledAlgorithm(Algorithm):
-    """External or outcome sampling, as far as they are alike."""
+    """Common part of external and outcome sampling as an `Algorithm`."""
 
     walks_all: ClassVar[bool | None]
-    """Whether the traverser walks all his actions, or a sampled one; None: nothing is walked any longer."""
+    """Whether the traverser walks all actions or samples one.
+
+    None for an algorithm that is not trained any more.
+    """
     iterates: "ClassVar[type[SampledSolver]]"
-    """What `solver` makes."""
+    """Class that `solver` returns."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -70,62 +73,71 @@ class SampledAlgorithm(Algorithm):
 
     @property
     def schedule(self) -> Schedule:
-        """As `[solver]` says."""
+        """Return the discount schedule of `[solver]`."""
         return self._schedule
 
     def problem(self) -> str | None:
-        """As `Algorithm.problem`: tables that are swept are whole."""
+        """Return why the configuration cannot be trained, or None.
+
+        Strata do not support `dcfr`, which sweeps whole tables.
+        """
         whole = self.config.run.strata is None or not self.schedule.sweeps
         return former_problem(self.config) or first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`."""
+        """Return the layout of the run's tables; raise `ValueError` for locks that the kernels cannot keep."""
         check_locks(game)
         return make_layout(
             game,
             regret_dtype=self.config.tables.regret_dtype,
             sum_dtype=self._sum_dtype(wide),
             summed_streets=1 if isinstance(self.config.tables, PREFLOP_SUMS) else None,
-            first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
+            first_dtype=None if game.strata is None else "float64",  # totals to which barriers add the strata's changes
         )
 
     def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
-        """Of strategy sums; "auto" is float32, as good as it needs to be at any length, rounded stochastically."""
+        """Return the dtype of strategy sums.
+
+        "auto" is float32, which stochastic rounding keeps exact enough at any length.
+        """
         if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
             return "float64"
         return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
 
     @property
     def traits(self) -> Traits:
-        """Under `dcfr` worker 0 discounts all tables; changes of strata, which are added up, know no locks."""
+        """Return the traits: `dcfr` sweeps tables, and runs in strata do not support locked rows."""
         return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None)
 
     def first_floor(self, total_nodes: int) -> float:
-        """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
+        """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
         del total_nodes
         return -inf
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Random words of the stream of actions with which a worker or a stratum begins."""
+        """Return the first four words of the generator that samples actions for a worker or a stratum."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> Forecast | None:
-        """Expected visits under assumed play."""
+        """Return the expected nodes and visits of one iteration under an assumed strategy."""
         return None if self.walks_all is None else forecast(game, self.walks_all)
 
 
 class SampledSolver(ABC):
-    """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+    """Runs iterations in batches and changes the tables in place.
+
+    Other workers may change them at the same time.
+    """
 
     _config: SampledConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
     _floored = False  # whether regrets are kept above a floor
-    _together = 1  # iterations of a group, of which none sees what another one learns
+    _together = 1  # iterations of a group, which all read the regrets from before the group
 
     def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
         assert tables.kernel is not None
@@ -140,7 +152,7 @@ class SampledSolver(ABC):
         self._dealers = [] if game.strata is None else stratum_dealers(game.cards, game.strata, seed)
         self._dealer = self._dealers[0] if self._dealers else game.cards.dealer(seed, share.worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
-        self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
+        self._drawn = (0, 0)  # first iteration of the deals in memory, and one past the last
         regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
         sweeps = self._schedule.sweeps and share.worker == 0
         self._locked, self._locked_tables = LockedCells(game), tables
@@ -153,19 +165,19 @@ class SampledSolver(ABC):
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        """Set the kernel, over packed betting trees or general records, and its scratch."""
+        """Set the kernel, for packed trees or general records, and its scratch arrays."""
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:
-        """What only this algorithm's kernel takes, at a count of nodes."""
+        """Return the kernel arguments that only this algorithm has, at a count of nodes."""
 
     def _next_change(self, total_nodes: int) -> int | None:
-        """Count of nodes above `total_nodes` at which `_own` changes, if any."""
+        """Return the count of nodes above `total_nodes` at which `_own` changes, or None."""
         del total_nodes
         return None
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
+        """Compile the kernels, or load them from the cache, without changing anything."""
         self._call(0, 0, 0, self._schedule.weight(0), 0)
         self._dealer.draw(0, 0, self._deals)
         if self._sweep is not None:
@@ -174,10 +186,10 @@ class SampledSolver(ABC):
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes).
 
-        At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
-        counted from here), the end of the discounting period or a change of what the kernel takes.  `total_nodes` is
-        the run's count so far.  Of outcome sampling, whole groups (`deals_together`): a limit inside
-        of one is passed.
+        A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
+        brings it to `node_limit` nodes.  The end of a discount period and a change of the kernel's arguments also end
+        it.  `total_nodes` is the number of nodes that the run has touched before.  Outcome sampling plays whole groups
+        (`deals_together`) and may pass a limit within one.
         """
         began, first = time.perf_counter(), self.state.iterations
         if self._sweep is not None:
@@ -200,21 +212,23 @@ class SampledSolver(ABC):
         return iterations, nodes
 
     def _group_end(self, first: int, last: int) -> int:
-        """Where iterations from `first` on may end, `last` or soon after: groups begin at multiples of their length.
+        """Return the iteration, `last` or soon after, at which a batch that starts at `first` may end.
 
-        The run's first group, of one that other rules have brought between two multiples, is shorter.
+        Groups begin at multiples of their length.  A run of an older version may have stopped between two multiples;
+        its first group is then shorter.
         """
         whole = -(-last // self._together) * self._together
         return min(whole, first + -first % self._together) if first % self._together else whole
 
     def train_on(self, tables: TableArrays) -> None:
-        """Go on with tables in other places, of the same dtypes."""
+        """Continue with other tables of the same dtypes."""
         self._tables = tables
 
     def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
-        """Run so many iterations on deals of one stratum, all weighed as at `total_nodes`; returns their nodes.
+        """Run `iterations` iterations on deals of one stratum and return the nodes touched.
 
-        state  the stratum's, to go on from; changed in place.  What is done follows from it, the tables, and the rest.
+        state        the stratum's state, changed in place
+        total_nodes  nodes of the run that fix the discount weight of all updates
         """
         began, before = time.perf_counter(), state.nodes
         self._rng[:] = state.rng
@@ -236,6 +250,9 @@ class SampledSolver(ABC):
         return int(iterations), int(nodes)
 
     def _draw(self, first: int) -> None:
-        """Draw the deals of the next iterations; as each is a function of its number, how many does not matter."""
+        """Draw the next deals.
+
+        Each is a function of its iteration number, so the number drawn does not affect results.
+        """
         self._dealer.draw(first, _BATCH_DEALS, self._deals)
         self._drawn = (first, (first + _BATCH_DEALS) // self._together * self._together)

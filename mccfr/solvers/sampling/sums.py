@@ -1,4 +1,4 @@
-"""Strategy sums at decisions of general records."""
+"""Updates of strategy sums in trees of general records."""
 
 from abstraction.kernels.jit import part_njit
 from mccfr.solvers.regret import add
@@ -6,11 +6,11 @@ from mccfr.solvers.regret import add
 
 @part_njit
 def add_strategy(tree, tables, hand, node, strategy, weight, word):
-    """Add the current strategy at a decision to its sums, in place, where its block keeps any.
+    """Add the current strategy at a decision to its strategy sums, in place, if its block keeps any.
 
-    strategy  (sigma [E], place of the first action's probability)
-    weight    of the addition
-    word      uint64 random bits that float32 sums are rounded by
+    strategy  (sigma [E], index of the first action's probability)
+    weight    weight of the addition
+    word      uint64 random bits for the stochastic rounding of float32 sums
     """
     sigma, place = strategy
     row = hand.sums[tree.block[node]]

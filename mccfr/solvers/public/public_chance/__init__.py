@@ -1,1 +1,1 @@
-"""Public chance sampling: one board, all hands of both players."""
+"""Public chance sampling and CFR-BR: one sampled board an iteration, all hands of both players."""

@@ -1,4 +1,4 @@
-"""Public chance sampling as a run sees it; the algorithm: `sampling` beside it."""
+"""Public chance sampling as an `Algorithm`; the iterations are in `sampling`."""
 
 import time
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _BATCH_SECONDS = 0.05
 
 
 class PublicChance(Algorithm):
-    """One board for all hands of both players."""
+    """Public chance sampling: one board an iteration, for all hands of both players."""
 
     options = PublicChanceConfig
 
@@ -40,23 +40,26 @@ class PublicChance(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Under `dcfr` worker 0 discounts all tables."""
+        """Return the traits; `dcfr` sweeps tables, and opponents on other buckets exclude locked rows."""
         return Traits(sweeps=self.schedule.sweeps, takes_locks=self._solver.opponents is None)
 
     @property
     def schedule(self) -> Schedule:
-        """As `[solver]` says."""
+        """Return the discount schedule of `[solver]`."""
         return schedule_of(self._solver)
 
     def completed(self, game: Game) -> Config:
-        """With the period's length: one round of all boards or a hundred, unless the configuration says otherwise."""
+        """Return the configuration with the length of a period, if it has none.
+
+        A period is one round of all boards, or a hundred boards if there are more.
+        """
         if self._solver.period_nodes is not None:
             return self.config
         solver = msgspec.structs.replace(self._solver, period_nodes=period_nodes(game))
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`: [slot, bucket]; all sums in one dtype."""
+        """Return the layout [slot, bucket] of the run's tables, with all strategy sums in one dtype."""
         if not game.cards.dealt:
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
@@ -70,7 +73,7 @@ class PublicChance(Algorithm):
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         share, opponents = share or Share(), opponent_game(self._solver, game)
         if opponents is None:
             return public_chance_solver(game, self._solver, tables, share)
@@ -79,7 +82,7 @@ class PublicChance(Algorithm):
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
-    """How a `[solver]` table weights updates."""
+    """Return the weights and discounts of updates for a `[solver]` table."""
     schedule = schedule_of(config)
     return PublicChanceOptions(schedule, schedule.kind == "none")
 
@@ -87,20 +90,20 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 def public_chance_solver(
     game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
 ) -> "PublicChanceSolver":
-    """What runs iterations of the players in some seats."""
+    """Return the solver that trains the players in `seats`; the others' regrets never change."""
     given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
     return PublicChanceSolver(PublicChanceSampling(*given, seats), share)
 
 
 def known_state(share: Share) -> PublicChanceState:
-    """What a worker remembers, as its sampler takes it."""
+    """Return a worker's state in the form of its sampler."""
     state = share.state
-    state.rng = state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
+    state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
     return PublicChanceState(state.iterations, state.nodes, state.rng[0])
 
 
 class PublicChanceSolver:
-    """Runs iterations of a sampler that begins with `known_state`, on tables, which are changed in place."""
+    """Runs iterations of a sampler in batches and changes the tables in place."""
 
     def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
         self.state, self._sampler, options = share.state, sampler, sampler.options
@@ -112,7 +115,7 @@ class PublicChanceSolver:
         self._batch_nodes = batch_nodes(sampler.options.schedule, share.workers)
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
+        """Compile the kernels, or load them from the cache, without changing anything."""
         self._sampler.warm_up()
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:

@@ -1,8 +1,8 @@
-"""Rows of one decision node for all hands of a player on a board: strategies, reach, strategy sums, regrets.
+"""Updates of one decision for all hands of a player on a board: strategies, reach, sums, regrets.
 
-Tables are [slot, bucket]: the hands of a board that have a row each then lie side by side (lossless games number their
-buckets board by board), so that a node's rows are a few streams of vector instructions.  Where hands share rows, a row
-is matched once a node and hands look it up.  `SampledBoard.direct` tells the cases apart.
+Tables are [slot, bucket].  In lossless games buckets are numbered board by board, so the rows of a board's hands are
+adjacent and are handled as vectors.  If hands share rows, regret matching is done once for each row, and hands look up
+the result.  `SampledBoard.direct` tells the cases apart.
 """
 
 from typing import NamedTuple
@@ -17,18 +17,18 @@ from mccfr.solvers.minimisers import Rows, regret_matching
 from mccfr.solvers.public.terminals.lane_code import I64, Code, aligned_zeros, counting
 from mccfr.solvers.regret import as_element
 
-GROUP = 4  # hands, and actions, that are worked on together where hands share rows
+GROUP = 4  # hands, and actions, that are handled together if hands share rows
 
 
 class DecisionRows(NamedTuple):
-    """A decision's rows as they are worked on.  A actions, n hands.
+    """Scratch for a decision's rows: A actions, n hands.
 
     sigma  [A, n]         current strategy
-    gain   [A, n]         what each action gains; before that, gathered regrets
+    gain   [A, n]         gain of each action; before that, gathered regrets
     total  [n]            sums
-    parts  [4, n, GROUP]  sums of a group of actions under way
+    parts  [4, n, GROUP]  partial sums of a group of actions
     side   [n, GROUP]     strategy of a group of actions, side by side
-    taken  [A] int64      actions: a group of them, or those that are taken
+    taken  [A] int64      actions of a group, or actions that are taken
     """
 
     sigma: npt.NDArray[np.floating]
@@ -40,7 +40,7 @@ class DecisionRows(NamedTuple):
 
 
 def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
-    """Room for decisions of so many actions at most."""
+    """Return scratch for decisions of at most `actions` actions."""
     sigma, gain = (np.zeros((actions, hands), dtype) for _ in range(2))
     parts, side = aligned_zeros((GROUP, hands, GROUP), dtype), aligned_zeros((hands, GROUP), dtype)
     taken = np.zeros(max(actions, GROUP), np.int64)
@@ -49,9 +49,10 @@ def new_rows(actions: int, hands: int, dtype: npt.DTypeLike) -> DecisionRows:
 
 @part_njit
 def current_strategy(table, slot, actions, board, street, player, sigma, gathered):
-    """Regret matching of all rows of a node on the board: sigma [actions, rows], in place.
+    """Write regret matching of all rows of a node on the board to sigma [actions, rows].
 
-    `table` [slots, buckets] holds regrets; `gathered` [actions, rows] is scratch.
+    table     [slots, buckets] regrets
+    gathered  [actions, rows] scratch
     """
     rows, bucket, none = board.rows[street, player], board.bucket[street, player], np.int64(0)
     if board.direct[street, player] == 2:
@@ -66,11 +67,11 @@ def current_strategy(table, slot, actions, board, street, player, sigma, gathere
 
 @part_njit
 def pass_reach(board, place, incoming, rows, reach, passed):
-    """Ranges behind a node's actions: reach[a, k] = incoming[k] times the strategy of each hand's row, sigma[a].
+    """Compute the ranges after a node's actions: reach[a, k] = incoming[k] · sigma[a, row of hand k].
 
     place   (street, player)
-    rows    DecisionRows; of hands that share rows, those that nobody takes an action of are left out
-    passed  [actions], in place: whether any of a range is above 0
+    rows    DecisionRows; if hands share rows, actions that no hand takes are skipped
+    passed  [actions], set to whether any of a range is positive
     """
     (street, player), sigma, some = place, rows.sigma, 0
     count, direct = board.count[player], board.direct[street, player]
@@ -93,7 +94,7 @@ def pass_reach(board, place, incoming, rows, reach, passed):
 
 @part_njit
 def _any_above(values, count):
-    """Whether any of the first `count` is above 0: apart, so that it is compiled to vector instructions."""
+    """Return whether any of the first `count` values is positive; a separate loop compiles to vector code."""
     found = False
     for k in range(count):
         found |= values[k] > 0
@@ -102,7 +103,7 @@ def _any_above(values, count):
 
 @part_njit
 def _pass_group(board, place, incoming, rows, reach, some):
-    """`pass_reach` of the first `some` of `rows.taken`."""
+    """Run `pass_reach` for the first `some` actions of `rows.taken`."""
     street, player = place
     local, count = board.local[street, player], board.count[player]
     _put_aside(rows.sigma, rows.taken, some, rows.side, board.rows[street, player])
@@ -115,7 +116,7 @@ def _pass_group(board, place, incoming, rows, reach, some):
 
 @part_njit
 def _put_aside(sigma, taken, some, side, rows):
-    """side[row, i] = sigma[taken[i], row], and 0 behind the first `some`."""
+    """Set side[row, i] = sigma[taken[i], row], and 0 for i >= some."""
     for i in range(GROUP):
         for row in range(rows):
             side[row, i] = sigma[taken[i], row] if i < some else as_element(side, 0.0)
@@ -123,7 +124,7 @@ def _put_aside(sigma, taken, some, side, rows):
 
 @part_njit
 def sum_rows(board, street, player, reach, total, parts):
-    """total [rows] = reach of the hands that share each row; `parts` as of `share_rows`."""
+    """Set total [rows] to the reach of the hands that share each row; `parts` as in `share_rows`."""
     local, count, rows = board.local[street, player], board.count[player], board.rows[street, player]
     parts[:, :rows, 0] = as_element(parts, 0.0)
     one, two, three, four = parts[0], parts[1], parts[2], parts[3]
@@ -141,9 +142,9 @@ def sum_rows(board, street, player, reach, total, parts):
 
 @part_njit
 def add_sums(table, slot, board, place, step, total, rows):
-    """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row, added in float64.
+    """Add weight · total · sigma to the strategy sums of one action, by row, in float64.
 
-    step  (action, weight float64, word uint64: random bits that float32 sums are rounded by)
+    step  (action, weight float64, word uint64: random bits for rounding float32 sums)
     """
     (street, player), (action, weight, word) = place, step
     cells, sigma = table[slot + action], rows.sigma[action]
@@ -160,7 +161,10 @@ def add_sums(table, slot, board, place, step, total, rows):
 
 @part_njit
 def add_regrets(table, slot, board, street, player, step, gain):
-    """Regrets of one action: table[slot, bucket] += weight · gain by row; step = (weight, floored: not below 0)."""
+    """Add weight · gain to the regrets of one action, by row.
+
+    Step is (weight, floored: keep at 0 or above).
+    """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]
     lowest = zero if step[1] else as_element(table, -np.inf)
@@ -174,59 +178,62 @@ def add_regrets(table, slot, board, street, player, step, gain):
             cells[place] = max(cells[place] + factor * gain[k], lowest)
 
 
-# --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---
+# --- values by hand: small functions, so that each loop compiles to vector code before it is inlined ---
 
 
 @part_njit
 def add_values(values, out, count):
-    """out[k] += values[k] for the first `count` hands."""
+    """Add values[k] to out[k] for the first `count` hands."""
     for k in range(count):
         out[k] += values[k]
 
 
 @part_njit
 def begin_values(values, out, count):
-    """out[k] = 0 + values[k] for the first `count` hands, which has no -0."""
+    """Set out[k] = 0 + values[k] for the first `count` hands, which turns -0 into 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0) + values[k]
 
 
 @part_njit
 def copy_values(values, out, count):
-    """out[k] = values[k] for the first `count` hands."""
+    """Set out[k] = values[k] for the first `count` hands."""
     for k in range(count):
         out[k] = values[k]
 
 
 @part_njit
 def take_values(values, out, count):
-    """out[k] -= values[k] for the first `count` rows."""
+    """Subtract values[k] from out[k] for the first `count` rows."""
     for k in range(count):
         out[k] -= values[k]
 
 
 @part_njit
 def add_shares(values, sigma, out, count):
-    """out[k] += sigma[k] · values[k] for the first `count` hands."""
+    """Add sigma[k] · values[k] to out[k] for the first `count` hands."""
     for k in range(count):
         out[k] += sigma[k] * values[k]
 
 
 @part_njit
 def weigh_gains(values, mean, weight, out, count):
-    """out[k] = weight[k] · (values[k] - mean[k]) for the first `count` hands."""
+    """Set out[k] = weight[k] · (values[k] - mean[k]) for the first `count` hands."""
     for k in range(count):
         out[k] = weight[k] * (values[k] - mean[k])
 
 
 @part_njit
 def share_rows(values, board, place, rows, out):
-    """Where hands share rows: out[k] = Σ sigma[a, row] · values[a, k], and gain[a, row] = Σ weight[k] · values[a, k].
+    """Compute hand values and row gains if hands share rows.
 
     values  [actions, n]
     place   (street, player)
-    rows    DecisionRows: of `parts` each takes every fourth hand; hands that follow each other share rows, and a sum
-            that is read as soon as it was written has to be waited for
+    rows    DecisionRows
+
+    out[k] = Σ sigma[a, row] · values[a, k], and gain[a, row] = Σ weight[k] · values[a, k].  Each of the four `parts`
+    takes every fourth hand.  Consecutive hands often share rows, and one sum would have to wait for the addition
+    before.
     """
     (street, player), taken, parts = place, rows.taken, rows.parts
     local, weight = board.local[street, player], board.weight[player]
@@ -251,11 +258,14 @@ def share_rows(values, board, place, rows, out):
                 rows.gain[first + i, row] = one + two
 
 
-# --- code for four hands, and up to four actions, at a time ---
+# --- code for four hands and up to four actions ---
 
 
 def _turned(builder, rows, wanted):
-    """The first `wanted` columns of 2 or 4 rows of GROUP cells; of two rows, columns' other cells are anything."""
+    """Emit the first `wanted` columns of 2 or 4 rows of GROUP cells.
+
+    With 2 rows, half of each column is unused.
+    """
 
     def mixed(one, other, *chosen):
         return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(ir.IntType(32), GROUP), chosen))
@@ -268,7 +278,7 @@ def _turned(builder, rows, wanted):
 
 
 def _by_actions(builder, some, body):
-    """The code of `body` for two actions and for four."""
+    """Emit the code of `body` for two actions and for four."""
     with builder.if_else(builder.icmp_signed("<=", some, I64(2))) as branches:
         for branch, actions in zip(branches, (2, GROUP), strict=True):
             with branch:
@@ -276,14 +286,17 @@ def _by_actions(builder, some, body):
 
 
 def _side_rows(code, k):
-    """Row numbers of four hands from k on, and what stands aside for them."""
+    """Emit the row numbers of four hands from k on, and their rows of `side`."""
     places = [code.index("local", code.builder.add(k, I64(i))) for i in range(GROUP)]
     return places, [code.block(code.at("side", place), I64(0), GROUP) for place in places]
 
 
 @intrinsic
 def _pass_hands(typing_context, reach, incoming, taken, side, local, some, count):
-    """reach[taken[i], k] = incoming[k] · side[local[k], i] for the first `some`, and `count` hands, in whole groups."""
+    """Set reach[taken[i], k] = incoming[k] · side[local[k], i] for i < some and k < count.
+
+    `count` must be a multiple of GROUP.
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach incoming taken side local")
@@ -306,7 +319,7 @@ def _pass_hands(typing_context, reach, incoming, taken, side, local, some, count
 
 @intrinsic
 def _share_hands(typing_context, hands, rows, some, first, count):
-    """`share_rows` of a group of actions, for `count` hands in whole groups.
+    """Do `share_rows` for a group of actions and `count` hands, in whole groups.
 
     hands  (out, values, weight, taken)
     rows   (side, parts, local)

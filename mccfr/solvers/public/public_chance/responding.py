@@ -1,21 +1,24 @@
-"""CFR-BR on sampled boards: an opponent who learns before the last street, and responds best on it.
+"""CFR-BR on sampled boards: the opponent learns before the last street and responds best on it.
 
-Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012), section 4:
-the opponent of CFR-BR is a hybrid, a regret minimiser in the trunk of the game and a best response below it, so that
-a sampled part of the game is enough for an iteration.  Here the trunk ends where the last street begins, the sample is
-one board, and both players learn in one run, each against an opponent of his own.  In turn for player 0 and player 1
-(`responded_traversals`): a walk of his opponent finds for every hand the best response on this board to the player's
-present strategy, and updates the opponent's regrets in the trunk; a walk of his own meets both.
+Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012),
+section 4.  There the opponent is a regret minimiser in the trunk of the game and a best response below it.  So an
+iteration needs only a sampled part of the game.
 
-What is exact: on the last street nobody has more to learn, so that the response to the player's ranges on one board is
-what a best response of the whole game does there.  What is sampled: boards.  Changed from the paper: its trunk is the
-part of the game before the flop or turn, and its opponent abstracts nothing there; here `trunk` says what he remembers,
-and a coarse one gives a little away.  All tables are discounted as in DCFR (Brown & Sandholm 2019), by period; where
-those of opponents are not, whole hold'em gives away a quarter more after as many boards.  Learners remember negative
-regrets (beta = 1), as what a bucket gains swings by whole pots from board to board and a bad action that is soon
-forgotten is soon tried again; opponents forget them (beta = 0), as they answer what the learner does now (whole hold'em
-after 4,000 boards: 614 mbb/g; both forget 677, both remember 702; docs/measured/evaluation.md); on a finer trunk half
-of it (beta = 0.5), as was best there of what was tried.
+Here the trunk ends before the last street, and the sample is one board.  Both players learn in one run, each against an
+opponent of its own.  For each player in turn (`responded_traversals`) there are two walks.  The opponent's walk finds
+each hand's best response on this board to the player's current strategy, and updates the opponent's regrets in the
+trunk.  The player's own walk meets both.
+
+Exact: the response on the last street, because no play follows it on other boards.  Sampled: boards.  Changed from the
+paper: its trunk is the part before the flop or turn, without abstraction of the opponent.  Here `trunk` names the
+opponent's buckets, and coarse ones cost a little accuracy.
+
+All tables are discounted as in DCFR (Brown & Sandholm 2019), by period.  Without discounts of the opponents' tables,
+whole hold'em is a quarter more exploitable after as many boards.  Learners keep negative regrets (beta = 1): a bucket's
+gain varies by whole pots between boards, and a forgotten bad action would soon be played again.  Opponents forget them
+(beta = 0), because they respond to the current strategy.  Whole hold'em after 4,000 boards has 614 mbb/g this way, 677
+if both forget and 702 if neither does (docs/measured/evaluation.md).  On finer buckets opponents have beta = 0.5, the
+best of the values tried.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,20 +48,24 @@ from mccfr.tables.layout import SLOT_FIRST, table_name
 from storage.schema import ArraySpec
 
 TRUNK = "trunk_regret"
-"""Kind of the tables of the opponents' regrets."""
+"""Kind of the tables that hold the opponents' regrets."""
 OPTIONS = PublicChanceOptions(Schedule("dcfr", period_nodes=100_000, beta=1.0), plus=False)
-"""How updates of learners are weighted."""
+"""Weights and discounts of the learners' updates."""
 OF_OPPONENTS = Schedule("dcfr", period_nodes=100_000)
-"""Discounts of opponents' regrets on the learners' buckets."""
+"""Discounts of the opponents' regrets on the learners' buckets."""
 OF_FINER = Schedule("dcfr", period_nodes=100_000, beta=0.5)
-"""Discounts of opponents' regrets on buckets of their own."""
+"""Discounts of the opponents' regrets on buckets of their own."""
 
 
 def responding_specs(
     game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32", kind: str = TRUNK
 ) -> tuple[ArraySpec, ...]:
-    """The tables of a run: those of public chance sampling, and of each player as an opponent his regrets, of `TRUNK`
-    before the last street, [slot, bucket] on the buckets of `trunk`.
+    """Return the specs of a run's tables: those of public chance sampling, and the opponents' regrets.
+
+    trunk  the game on the opponents' buckets
+    kind   `TRUNK`: opponents have regrets before the last street only; any other: on all streets
+
+    All are [slot, bucket].
     """
     rows, acts = game.tree.row_slots, game.tree.row_count[: -2 if kind == TRUNK else None]
     trunks = [
@@ -69,13 +76,14 @@ def responding_specs(
 
 
 class RespondedSampling(PublicChanceSampling):
-    """One worker's iterations on tables that other workers may share.
+    """Iterations of one worker in which each player learns against an opponent of its own.
 
-    game    with cards beside its betting tree
-    tables  arrays of `responding_specs` by name, changed in place; None: new ones, in float32
-    trunk   the same game on the opponents' buckets; None: on the same
-    seed, worker, state, options   as of `PublicChanceSampling`
-    kind    of the opponents' tables; any but `TRUNK`: they learn on all streets, and respond best on none
+    game                          with cards beside its betting tree
+    tables                        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
+    trunk                         the same game on the opponents' buckets; None: on the players'
+    seed, worker, state, options  as in `PublicChanceSampling`
+    kind                          of the opponents' tables; any but `TRUNK`: opponents learn on all streets and play no
+                                  best response
     """
 
     def __init__(
@@ -120,14 +128,16 @@ class RespondedSampling(PublicChanceSampling):
         return nodes
 
     def answered(self, learner: int, ranges: Sequence[npt.NDArray[np.floating]]) -> npt.NDArray[np.float64]:
-        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
+        """Run one player's part of the next iteration with given ranges.
 
-        Unlike a run's iterations it keeps sums of the opponent too, on the last street of his responses.
+        learner  player who learns; the other responds
+        ranges   2 × [H] both players' weights of their hands; hands that the game does not deal are ignored
 
-        ranges  2 × [H] both players' weights of their hands; hands outside of the game's are left out
-        Returns [H] counterfactual values of the opponent's hands on the board that is drawn, by his strategy before the
-        last street and his response on it; 0 for hands that hit it.  Their mean over all boards is what a full-width
-        traversal finds, but for one factor: the share of boards that leave any two hands.
+        Returns [H] counterfactual values of the opponent's hands on the drawn board; 0 for hands that share a card with
+        it.  They are by its strategy before the last street and its best response on it.  Their mean over all boards is
+        that of a full-width traversal, up to one factor: the share of boards compatible with any two hands.
+
+        Unlike an iteration of a run, this also keeps the opponent's strategy sums, its best responses included.
         """
         state, other, response = self.state, 1 - learner, self._responses[learner]
         if self._sweep is not None:

@@ -1,13 +1,13 @@
 """Public chance sampling (Johanson, Bard, Lanctot, Gibson & Bowling 2012, section 5.1).
 
-An iteration draws one full board and walks it (`traversal`) once for each player, the second against the first one's
-updated regrets.  What it adds to the tables is on average, up to one constant for all streets, what a full-width
-iteration would add; where no board is drawn it is a full-width iteration.
+An iteration draws one full board and walks it (`traversal`) once for each player.  The second player plays against the
+first one's updated regrets.  The expected update is that of a full-width iteration, up to one constant for all streets.
+In games without drawn boards it is a full-width iteration.
 
-Changed from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
-period, as in the other samplers; or regrets are floored at 0 and strategy sums weighted by n^gamma in period n, as in
-CFR+ (Tammelin 2014).  A period should be about one round of the boards, and where they are many a hundred of them
-(`period_nodes`).
+Changes from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
+period, as in the other samplers.  Alternatively regrets are floored at 0 and strategy sums are weighted by n^gamma in
+period n, as in CFR+ (Tammelin 2014).  A period should be about one round of the boards, or a hundred boards if there
+are more (`period_nodes`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,24 +36,24 @@ from storage.schema import ArraySpec
 
 _BLOCKS = 8
 _NOBODY = new_response()
-_ROUND_BOARDS = 48  # what counts as a round where boards are not listed
-_MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards would weigh too much for too long
+_ROUND_BOARDS = 48  # length of a round if boards are not listed
+_MOST_BOARDS = 100  # in a period: in longer ones the first boards keep too much weight for too long
 
 
 @dataclass(frozen=True)
 class PublicChanceOptions:
-    """How updates are weighted.
+    """Weights and discounts of updates.
 
-    schedule    periods and discount; its `gamma` is also the power of the averaging of regret matching plus
-    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^gamma; the
-                schedule's kind must be "none"
+    schedule  periods and discount; its `gamma` is also the averaging power with `plus`
+    plus      regret matching plus: regrets are floored at 0, strategy sums weighted by n^gamma; needs the schedule kind
+              "none"
     """
 
     schedule: Schedule = field(default_factory=Schedule)
     plus: bool = True
 
     def weights(self, nodes: int) -> tuple[float, float]:
-        """Factors of new regrets and of new strategy sums after so many nodes."""
+        """Return the factors of new regrets and of new strategy sums after `nodes` nodes."""
         if self.plus:
             return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
         return self.schedule.weight(nodes), self.schedule.weight(nodes)
@@ -61,15 +61,15 @@ class PublicChanceOptions:
 
 @dataclass
 class PublicChanceState:
-    """What a worker must remember to go on bit for bit: boards follow from the iteration's number."""
+    """State that a worker needs to continue bit for bit; boards follow from the iteration number."""
 
     iterations: int = 0
     nodes: int = 0
-    ends: int = 0  # period ends that have been swept (`dcfr`, worker 0)
+    ends: int = 0  # period ends at which tables were discounted (`dcfr`, worker 0)
 
 
 def table_specs(game: Game, regret_dtype: str = "float32", sum_dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """The tables of a run: `regret` and `strategy_sum` [slot, bucket] of each street and player who acts there."""
+    """Return the specs of `regret` and `strategy_sum` [slot, bucket], for each block with decisions."""
     specs = []
     for block in map(int, np.flatnonzero(game.tree.row_count)):
         shape = (int(game.tree.row_slots[block]), int(game.buckets[block]))
@@ -79,29 +79,33 @@ def table_specs(game: Game, regret_dtype: str = "float32", sum_dtype: str = "flo
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic]]:
-    """Zeroed tables in this process's own memory."""
+    """Return zeroed tables in this process's own memory."""
     return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
 
 
 def period_nodes(game: Game) -> int:
-    """About the nodes that both traversals of every listed board touch, or of a hundred: a good length of a period."""
+    """Return a period length in nodes: both traversals of every listed board, or of a hundred boards."""
     return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
 
 
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
-    """The average strategy of `strategy_sum` tables [slot, bucket]; `ValueError` for sums no run writes."""
+    """Return the average strategy of `strategy_sum` tables [slot, bucket].
+
+    Raises `ValueError` for sums that no run can write.
+    """
     return average_strategy(game, TableSet(tables, table_specs(game)))
 
 
 class PublicChanceSampling:
-    """One worker's iterations on tables that other workers may share: all add without locks, as in the other samplers.
+    """Iterations of one worker; several workers may add to the same tables without locks.
 
-    game     with cards beside its betting tree
-    tables   arrays of `table_specs` by name, changed in place; None: new ones, in float32
-    seed, worker   name the stream of boards
-    state    to go on from; changed as iterations are run
-    seats    the players who learn; another one's regrets never change
-    ordered  whether boards have their hands in order of strength
+    game          with cards beside its betting tree
+    options       weights and discounts of updates
+    tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
+    seed, worker  seed of the random boards
+    state         state to continue from, changed in place
+    seats         players who learn; the others' regrets never change
+    ordered       whether boards have their hands in order of strength
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
@@ -135,25 +139,25 @@ class PublicChanceSampling:
 
     @property
     def nodes_touched(self) -> int:
-        """Public nodes this worker has visited."""
+        """Return the public nodes that this worker has visited."""
         return self.state.nodes
 
     def average_strategy(self) -> Strategy:
-        """The average strategy of the tables so far."""
+        """Return the average strategy of the tables so far."""
         return sampled_average(self.game, self.tables)
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without touching the tables."""
+        """Compile the kernels, or load them from the cache, without changing the tables."""
         board = self._source.board(0)
         self._traverse(board._replace(count=np.zeros_like(board.count), rows=np.zeros_like(board.rows)), 0.0, 0.0)
         if self._sweep is not None:
             self._sweep.warm_up()
 
     def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
-        """Run iterations and return how many, and their nodes.
+        """Run iterations and return their number and their nodes.
 
-        It stops after `iterations`, or after the first that reaches `node_limit` nodes from here.  `total_nodes` is the
-        count of all workers so far (default: this one's own); periods follow it.
+        It stops after `iterations`, or after the first iteration that brings it to `node_limit` nodes.  `total_nodes`
+        is the number of nodes of all workers before (default: this worker's); it determines the period.
         """
         begun = self.state.nodes if total_nodes is None else total_nodes
         done, nodes = 0, 0
@@ -185,7 +189,7 @@ def _check_options(options: PublicChanceOptions) -> None:
 def _kernel_tables(
     game: Game, tables: Mapping[str, npt.NDArray[np.generic]]
 ) -> tuple[VectorTables, np.dtype[np.generic]]:
-    """The tables by block, checked, and the dtype of regrets."""
+    """Return the checked tables by block, and the dtype of regrets."""
     regret_dtype, sum_dtype = (
         next((table.dtype for name, table in tables.items() if name.startswith(f"{kind}/")), None)
         for kind in ("regret", "strategy_sum")
@@ -194,7 +198,7 @@ def _kernel_tables(
         raise ValueError(f"tables of {regret_dtype} and {sum_dtype}: float32 or float64 regrets and sums are needed")
     by_kind: dict[str, list[npt.NDArray[np.generic]]] = {}
     for kind, dtype in (("regret", regret_dtype), ("strategy_sum", sum_dtype)):
-        # One length for nearly all games: kernels are compiled for each length anew.
+        # One length for nearly all games, because kernels are compiled for each length.
         by_kind[kind] = [np.zeros((1, 1), dtype) for _ in range(max(_BLOCKS, len(game.tree.row_count)))]
     for spec in table_specs(game, str(regret_dtype), str(sum_dtype)):
         table = tables.get(spec.name)

@@ -1,12 +1,15 @@
-"""The walk of one full board: whole ranges as vectors, both players' hands at once.
+"""The walk of one full board with whole ranges as vectors, for public chance sampling.
 
-The opponent's range goes down and his actions are enumerated; counterfactual values of the traverser's hands come up.
-At an opponent's node his strategy sums grow by weight times reach times strategy, and actions that none of his hands
-takes are dropped.  At the traverser's node regrets grow by weight times the hand's own deal weight times what the
-action gains, summed over the hands that share the row.  (Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient
-Nash equilibrium approximation through Monte Carlo counterfactual regret minimization", figure 1, PCS.)
+The opponent's range goes down and all its actions are walked; counterfactual values of the traverser's hands come up.
+At an opponent's node its strategy sums grow by weight times reach times strategy; actions that none of its hands take
+are skipped.  At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed
+over the hands of a row.
 
-Street trees nest by an explicit stack; scratch is one street tree a street.
+Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
+counterfactual regret minimization", figure 1, PCS.
+
+Street trees are nested by an explicit stack.  Scratch holds one street tree for each street, and on the last street a
+group of small ones.
 """
 
 from typing import NamedTuple
@@ -38,26 +41,26 @@ from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, ne
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
-_GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
+_GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill the lanes and fit the cache
 
 
 class VectorTables(NamedTuple):
-    """Tables of the B blocks as the kernel takes them: [slots, buckets] each; blocks without rows hold one cell."""
+    """Tables of the B blocks for the kernel, [slots, buckets] each; blocks without rows hold one cell."""
 
     regret: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
 
 
 class Task(NamedTuple):
-    """One traversal.
+    """Parameters of one traversal.
 
-    traverser      whose regrets are updated
+    traverser      player whose regrets are updated
     regret_weight  factor of new regrets
     sum_weight     factor of new strategy sums
     floored        1: regrets below 0 are set to 0
-    word           random bits of the iteration, by which float32 strategy sums are rounded
-    response       of the player who responds best on the last street, as `_respond` and `_follow` say; if there is one,
-                   hands of the board are in order of strength
+    word           random bits of the iteration, for rounding float32 strategy sums
+    response       best response of a player on the last street; if there is one, the board's hands are in order of
+                   strength
     """
 
     traverser: int
@@ -69,12 +72,12 @@ class Task(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What a responder does on one board.  M members of all street trees, n hands.
+    """A player's best response on one board: M members of all street trees, n hands.
 
-    player  who; -1: nobody, and M and n are 1
-    walk    [1] int64      number of his walk that it is from
-    found   [M] int64      of each decision, the number of the last walk that has found his actions there
-    action  [M, n] int8    them
+    player  the responder; -1: none, and M = n = 1
+    walk    [1] int64    number of the walk that computes it
+    found   [M] int64    for each decision, the number of the last walk that reached it
+    action  [M, n] int8  best action of each hand there
     """
 
     player: int
@@ -84,20 +87,22 @@ class Response(NamedTuple):
 
 
 class SampledScratch(NamedTuple):
-    """Room for a walk.  N members, n hands, S streets, G trees; F the dtype of regrets.
+    """Scratch arrays for a walk: N members, n hands, S streets, G trees; F the dtype of regrets.
 
-    Of each street but the last there is room for one street tree, of the last for a group of small ones.
+    There is room for one street tree of each street, and for a group of small ones on the last.
 
-    member_first  [S] int64     first row of a street in what has N rows
-    tree          [S] int64     the stack: street tree of each street
-    exit          [S] int64     member of that tree where the search for the next exit goes on
-    group         [3, G] int64  last-street trees under way: the tree, its first row, the row that its value goes to
-    range_of      [N] int64     row in `reach` of the opponent's range at a member, NOWHERE: never reached
-    reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
-    value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last: nobody's
-    decision      rows of the one that is under way
-    jobs          N of them, at terminals
-    lanes         ranges side by side, for terminals
+    member_first  [S] int64     first row of a street in arrays of N rows
+    tree          [S] int64     stack: street tree of each street
+    exit          [S] int64     member of that tree at which the search for the next exit continues
+    group         [3, G] int64  last-street trees in progress: tree, its first row, row for its value
+    range_of      [N] int64     row in `reach` of the opponent's range at a member; NOWHERE: never reached
+    reach         [N+1, n] F    opponent's ranges; a member's row is for the action that leads to it, the last is the
+                                initial range
+    value         [N+1, n] F    counterfactual values of the traverser's hands, in chips times reach; the last row is
+                                spare
+    decision      DecisionRows  rows of the current decision
+    jobs          Jobs          N terminals
+    lanes         Lanes         ranges side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -113,13 +118,13 @@ class SampledScratch(NamedTuple):
 
 
 def new_response(player: int = -1, members: int = 1, hands: int = 1) -> Response:
-    """Room for what a player does, and nothing that he has found yet."""
+    """Return an empty response of a player."""
     noted = np.zeros((members, hands), np.int8)
     return Response(player, np.zeros(1, np.int64), np.zeros(members, np.int64), noted)
 
 
 def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
-    """Scratch for boards of at most `hands` hands, and what fills up their last block of lanes."""
+    """Return scratch arrays for boards of at most `hands` hands, with padding to whole blocks of lanes."""
     hands += LANES
     room = trees.most[0].copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
@@ -143,7 +148,10 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 
 @inline_njit
 def _opponent_node(trees, tables, board, task, member, scratch, here, child):
-    """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
+    """Update strategy sums at an opponent's node and compute the ranges after its actions.
+
+    here  row of the range before
+    """
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
     sigma, gain, total, parts = scratch.decision[:4]
@@ -172,7 +180,10 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child):
 
 @part_njit
 def _follow(count, actions, response, member, incoming, scratch, child):
-    """The ranges behind a responder's actions; where his walk did not come, any is a best response: the first."""
+    """Compute the ranges after a responder's actions; the first action where its walk did not come.
+
+    There any action is a best response.
+    """
     reach, noted, zero = scratch.reach, response.action[member], as_element(scratch.reach, 0.0)
     if response.found[member] != response.walk[0]:
         noted[:count] = 0
@@ -186,7 +197,7 @@ def _follow(count, actions, response, member, incoming, scratch, child):
 
 @part_njit
 def _add_response(table, slot, board, task, member, incoming):
-    """Add what a responder does to strategy sums of his."""
+    """Add a responder's best actions to its strategy sums."""
     street, player, noted = board.rows.shape[0] - 1, task.response.player, task.response.action[member]
     weight = as_element(table, task.sum_weight)
     for k in range(board.count[player]):
@@ -196,7 +207,10 @@ def _add_response(table, slot, board, task, member, incoming):
 
 @part_njit
 def _respond(count, actions, response, member, value, here, child):
-    """Value of a responder's node, the best for each hand, noted for `_follow`; of equals the first."""
+    """Compute the value of a responder's node, the best for each hand.
+
+    Records the actions for `_follow`; the first of equal actions is taken.
+    """
     noted = response.action[member]
     response.found[member] = response.walk[0]
     copy_values(value[child], value[here], count)
@@ -209,9 +223,11 @@ def _respond(count, actions, response, member, value, here, child):
 
 @part_njit
 def _descend(trees, tables, board, task, scratch, at, count):
-    """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind the `count` that are there already.
+    """Walk a street tree down: strategy sums, ranges, and jobs at terminals after the first `count` jobs.
 
-    at = (street tree, first row); the range of its root is there.  Returns (jobs, nodes touched).
+    at  (street tree, first row); the range of its root is already there
+
+    Returns (jobs, nodes touched).
     """
     tree, base = at
     first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
@@ -243,7 +259,10 @@ def _descend(trees, tables, board, task, scratch, at, count):
 
 @part_njit
 def _sort_jobs(jobs, count):
-    """`jobs.order`: those with showdowns only first, with folds only last; where folds begin, and showdowns end."""
+    """Sort `jobs.order`: jobs with showdowns only, with both, with folds only.
+
+    Returns where jobs with folds begin, and where jobs with showdowns end.
+    """
     place, first, stop, order = 0, 0, 0, jobs.order
     for kind in range(3):
         if kind == 1:
@@ -260,7 +279,7 @@ def _sort_jobs(jobs, count):
 
 @part_njit
 def _terminals(board, task, scratch, count):
-    """Values of the terminals of all jobs, LANES ranges at a time."""
+    """Compute the values of the terminals of all jobs, LANES ranges at a time."""
     player, lanes, order = task.traverser, scratch.lanes, scratch.jobs.order
     limit, whole = lanes.limit, board.showdown.cards[0] + 1
     folds_from, showdowns_to = _sort_jobs(scratch.jobs, count)
@@ -279,7 +298,7 @@ def _terminals(board, task, scratch, count):
 
 @part_njit
 def _load(board, task, scratch, here):
-    """The ranges of some jobs side by side."""
+    """Load the ranges of some jobs side by side."""
     jobs, lanes, other, reach = scratch.jobs, scratch.lanes, 1 - task.traverser, scratch.reach
     count, used, picked = board.count[other], len(here), lanes.picked[0]
     for lane in range(LANES):
@@ -298,7 +317,10 @@ def _load(board, task, scratch, here):
 
 @part_njit
 def _store(board, task, scratch, here, kind, span):
-    """The values of some jobs' folds (0) or showdowns (1), those of lanes first .. stop-1, back to their rows."""
+    """Store the values of some jobs' folds (kind 0) or showdowns (1) in their rows.
+
+    span  (first, stop): lanes first to stop-1 are stored
+    """
     jobs, lanes, player, (first, stop) = scratch.jobs, scratch.lanes, task.traverser, span
     value, target, order = scratch.value, lanes.picked[1], board.showdown.order[task.traverser]
     for lane in range(LANES):
@@ -320,7 +342,7 @@ def _store(board, task, scratch, here, kind, span):
 
 @inline_njit
 def _own_node(trees, tables, board, task, member, scratch, m, child):
-    """Value of a traverser's node from those of its actions, and its regrets."""
+    """Compute the value of a traverser's node from those of its actions, and update its regrets."""
     actions, slot, block = trees.actions[member], trees.rows.slot[member], trees.rows.block[member]
     street, player = block // 2, block % 2
     sigma, gain, total = scratch.decision[:3]
@@ -350,7 +372,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
 
 @part_njit
 def _ascend(trees, tables, board, task, scratch, at):
-    """Bring values up a street tree, those of terminals and exits being there already, and update regrets."""
+    """Compute values up a street tree and update regrets; values of terminals and exits are already there."""
     tree, base = at
     first, value, range_of = trees.first[tree], scratch.value, scratch.range_of
     count = board.count[task.traverser]
@@ -376,9 +398,9 @@ def _ascend(trees, tables, board, task, scratch, at):
 
 @part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs):
-    """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
+    """Walk the next last-street trees below a tree, as many as fit; return the nodes touched.
 
-    Terminals of all of them, and of the `jobs` that are waiting, are valued together.
+    The terminals of these trees and the waiting `jobs` are valued together.
     """
     tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
     upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
@@ -404,11 +426,11 @@ def _last_street(trees, tables, board, task, scratch, level, jobs):
 
 @part_njit
 def sampled_traversal(trees, tables, board, task, scratch):
-    """One traversal on a board; `tables` and `scratch` are changed in place.
+    """Run one traversal on a board and return the nodes touched.
 
-    tables   VectorTables
-    Returns the nodes touched.  The values of the traverser's hands [n], in chips times the opponent's reach, are left
-    in scratch.value[0].
+    tables   VectorTables, changed in place
+    scratch  SampledScratch, changed in place; scratch.value[0] receives the values of the traverser's hands [n], in
+             chips times the opponent's reach
     """
     level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
@@ -448,9 +470,9 @@ def sampled_traversal(trees, tables, board, task, scratch):
 
 @nogil_njit
 def sampled_traversals(trees, tables, board, task, stop, scratch):
-    """Traversals of the players from `task.traverser` to `stop` - 1, one after the other; the nodes touched.
+    """Run the traversals of players `task.traverser` to `stop` - 1 and return the nodes touched.
 
-    In one call: what a call hands over takes some 10 µs, a tenth of a small game's iteration.
+    One call for both saves the 10 µs of a call, a tenth of a small game's iteration.
     """
     nodes = 0
     for traverser in range(task.traverser, stop):
@@ -461,10 +483,12 @@ def sampled_traversals(trees, tables, board, task, stop, scratch):
 
 @nogil_njit
 def responded_traversals(trees, tables, board, task, scratch):
-    """The responder's traversal, which learns before the last street and finds his response on it, then the learner's.
+    """Run the responder's traversal, then the learner's, and return the nodes touched.
 
-    task  `traverser` is the responder
-    Strategy sums are the learner's alone.  Returns the nodes touched.
+    task  its `traverser` is the responder
+
+    The responder learns before the last street and finds its best response there.  Only the learner's strategy sums are
+    updated.
     """
     task.response.walk[0] += 1
     nodes = sampled_traversal(trees, tables, board, task, scratch)

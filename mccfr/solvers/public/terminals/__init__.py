@@ -1,5 +1,5 @@
-"""What folds and showdowns are worth to whole ranges, with card removal by inclusion and exclusion.
+"""Values of folds and showdowns for whole ranges, with card removal by inclusion and exclusion.
 
-`values`: of every hand, for many lines of a street tree; `board_values`: the same on full boards; `pair_values`: what
-both ranges of many lines come to.
+`values` handles each hand for many lines of a street tree; `board_values` the same on full boards.  `pair_values`
+computes the expected chips of pairs of ranges.
 """

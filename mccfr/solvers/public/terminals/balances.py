@@ -1,9 +1,9 @@
-"""What hands win of each other over all run-outs of a board, counted once: the values of all-ins before the river.
+"""Precomputed results of run-outs between hands, for all-ins before the river.
 
-A run-out walks every board that may follow, for both players and in every iteration, to find what hands and boards
-alone decide: how many of these boards each hand wins from each other one, less how many it loses.  With these numbers
-in a matrix, values are the matrix times a range.  On narrow ranges that is some tens of times less work, and exact:
-whole numbers, and no differences of sums.  A board has one where it is less work than the walk, while there is room.
+A run-out walks every possible board in every iteration to find numbers that depend only on hands and boards.  These are
+the boards on which a hand beats another, minus those on which it loses.  With the numbers in a matrix, values are the
+matrix times a range.  On narrow ranges this is some tens of times less work, and exact, since the entries are integers.
+A board gets a matrix if this is less work than the walk and memory remains.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,18 @@ from mccfr.solvers.regret import as_element
 
 NO_BALANCES = -1
 _SWEEPS = 4
-"""Cells of a matrix that take as long as a hand of a board that a run-out walks."""
+"""Matrix cells that take as long as one hand of one board in the walk of a run-out."""
 
 
 class Balances(NamedTuple):
-    """Matrices by board.  T boards, X cells.
+    """Matrices by board: T boards, X cells.
 
-    first  [T] int64    where the cells of a board's begin, `NO_BALANCES`: it has none.  [columns of player 0, of
-                        player 1], then the number of hands of each of player 0's columns, and of player 1's
-    cells  [X] float32  boards that player 0's hands win less those that they lose, over all hands of both columns
+    first  [T] int64    first cell of a board's matrix; `NO_BALANCES`: none
+    cells  [X] float32  matrices [columns of player 0, columns of player 1], each followed by the number of hands of
+                        each column of both players
+
+    A matrix entry counts the boards that player 0's hands win, minus those that they lose, over the hands of both
+    columns.
     """
 
     first: npt.NDArray[np.int64]
@@ -37,19 +40,19 @@ class Balances(NamedTuple):
 
 
 def no_balances(boards: int) -> Balances:
-    """None for any of so many boards."""
+    """Return balances without a matrix for any of `boards` boards."""
     return Balances(np.full(boards, NO_BALANCES), np.zeros(0, np.float32))
 
 
 def make_balances(
     cards: ListedCards, ranges: Ranges, last: npt.NDArray[np.int64], streets: Sequence[int], room: int
 ) -> Balances:
-    """Matrices of the boards of some streets, the first streets first, in `room` cells at most.
+    """Return matrices for the boards of some streets, in at most `room` cells, earlier streets first.
 
-    last  [T, 2] last-street boards below each board, first and end, as `PublicBoards` has them
+    last  [T, 2] last-street boards below each board, first and end, as in `PublicBoards`
     """
     starts = np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
-    held = np.flatnonzero(cards.reach.any(axis=0))  # of 1,326 often some fifty
+    held = np.flatnonzero(cards.reach.any(axis=0))  # often about 50 of 1,326
     cards, every, found, columns = (
         of_hands(cards, held),
         ranges.every,
@@ -77,7 +80,7 @@ def make_balances(
 
 @part_njit
 def _meet(mine, theirs, hand_cards):
-    """Whether two hands share no card."""
+    """Return whether two hands share no card."""
     for one in range(hand_cards.shape[1]):
         for other in range(hand_cards.shape[1]):
             if hand_cards[mine, one] >= 0 and hand_cards[mine, one] == hand_cards[theirs, other]:
@@ -87,7 +90,12 @@ def _meet(mine, theirs, hand_cards):
 
 @part_njit
 def _count(mine, theirs, strengths, won, there):
-    """won [n, m] of each hand of `mine` and `theirs`: how many rows of strengths [B, H] it wins less it loses."""
+    """Count for each pair of hands the boards won minus the boards lost.
+
+    strengths  [B, H]; below 0: the hand shares a card with the board
+    won        [n, m] receives the counts of each hand of `mine` against each of `theirs`
+    there      [m] scratch
+    """
     for i in range(mine.shape[0]):
         for j in range(theirs.shape[0]):
             won[i, j] = 0
@@ -97,7 +105,7 @@ def _count(mine, theirs, strengths, won, there):
         for i in range(mine.shape[0]):
             here, out = strengths[row, mine[i]], won[i]
             if here < 0:
-                continue  # it hits the board
+                continue  # the hand shares a card with the board
             for j in range(theirs.shape[0]):
                 beaten = np.int32(here > there[j]) - np.int32(here < there[j])
                 out[j] += beaten * np.int32(there[j] >= 0)
@@ -107,10 +115,10 @@ def _count(mine, theirs, strengths, won, there):
 def count_boards(hands, hand_cards, showdowns, boards, balances, room):
     """Fill the matrices of boards.
 
-    hands      (first, hand, column of `EveryHand`, first of `Ranges`)
-    hand_cards [H, cards] int64, -1 where a hand has fewer
-    showdowns  (strength [B, H] int32, first and end [n, 2] of the last-street boards below each board)
-    room       ([h, k], [k]) int32 for so many hands of either player
+    hands       (first, hand, column of `EveryHand`, first of `Ranges`)
+    hand_cards  [H, cards] int64; -1 for missing cards
+    showdowns   (strength [B, H] int32, first and end [n, 2] of the last-street boards below each board)
+    room        ([h, k], [k]) int32 scratch for h and k hands of the players
     """
     first, hand, column, first_column = hands
     won, there = room
@@ -134,7 +142,7 @@ def count_boards(hands, hand_cards, showdowns, boards, balances, room):
 
 @intrinsic
 def _times_lanes(typing_context, tables, span, used):
-    """won[i] = sum over j of cells[at + i·row_step + j·step] · reach[j], lane by lane.
+    """Set won[i] to the sum over j of cells[at + i·row_step + j·step] · reach[j], in each lane.
 
     tables  (won, reach, cells)
     span    (at, rows, columns, row step, step)
@@ -146,7 +154,7 @@ def _times_lanes(typing_context, tables, span, used):
         last = builder.sub(rows, I64(1))
 
         def body(kind):
-            # As many sums as registers hold, so that each addition waits for itself alone.
+            # As many sums as registers hold, so that additions do not wait for each other.
             together = 4 * code.lanes("won")[0] // kind.count
             nothing, element = ir.Constant(kind, [0.0] * kind.count), code.element("won")
             flags = ("contract",)
@@ -178,7 +186,10 @@ def _times_lanes(typing_context, tables, span, used):
 
 @part_njit
 def balance(ranges, balances, player, board, used, lanes):
-    """`lanes.won` of a player's hands on a board with a matrix, of the ranges in `lanes.reach` by column."""
+    """Set `lanes.won` for a player's hands on a board with a matrix.
+
+    The ranges are in `lanes.reach` by column.
+    """
     rows = ranges.first[0, board + 1] - ranges.first[0, board]
     columns = ranges.first[1, board + 1] - ranges.first[1, board]
     at, tables, one = balances.first[board], (lanes.won, lanes.reach, balances.cells), np.int64(1)

@@ -1,10 +1,12 @@
-"""Terminal values on full boards, LANES ranges at a time, or one range on many: card removal by inclusion-exclusion.
+"""Terminal values on full boards, for LANES ranges at a time, or for one range on many boards.
 
-With the ranges side by side, `[hand, lane]`, running totals and sums by card are vectors, one machine instruction each;
-for a single range they are chains of dependent scalar additions, which took about five times as long for each range.
-Of an opponent's range, a hand a, b meets the total less what holds a, less what holds b, plus what holds both.  One
-sweep in order of strength takes that difference before and after the hands of equal strength are added: L and LE.  What
-a hand wins less what it loses is L + LE less the whole, and ties, the same hand among them, cancel.
+With ranges side by side, `[hand, lane]`, running totals and sums by card are vectors.  For a single range they are
+chains of dependent scalar additions, which took five times as long.  Card removal is by inclusion and exclusion: a hand
+a, b meets the opponent's total minus the hands with a, minus those with b, plus those with both.
+
+A showdown sweeps hands in order of strength and takes this difference twice: before (L) and after (LE) the hands of
+equal strength are added.  The hand's wins minus its losses are L + LE minus the whole.  Ties cancel, the hand itself
+included.
 """
 
 from typing import NamedTuple
@@ -20,15 +22,15 @@ LANES = 16
 
 
 class Lanes(NamedTuple):
-    """Terminal values of LANES ranges; n hands, C cards, F the dtype of all but `picked`.
+    """Scratch for terminal values of LANES ranges: n hands, C cards, F the dtype of all but `picked`.
 
-    reach   [n+1, LANES]      ranges under way, in order of strength
-    won     [n, LANES]        reach that each hand beats less reach that beats it, and its total besides
-    total   [C+3, LANES]      sums by card, 0 for no card, over all; and of hands that have fewer cards
-    turned  [LANES, n]        rows on their way from one order of hands to another
-    picked  [2, LANES] int64  the row that each range comes from, and that of its values
-    factor  [LANES]           what they are multiplied with
-    limit   [LANES]           values closer to 0 are set to 0
+    reach   [n+1, LANES]      ranges, in order of strength
+    won     [n, LANES]        reach that each hand beats minus reach that beats it, plus the total reach it meets
+    total   [C+3, LANES]      sums by card, 0 for no card, of everything, and of hands with fewer cards
+    turned  [LANES, n]        rows during a change of the order of hands
+    picked  [2, LANES] int64  source row of each range, and target row of its values
+    factor  [LANES]           factor of the values
+    limit   [LANES]           values closer to 0 become 0
     """
 
     reach: npt.NDArray[np.floating]
@@ -41,7 +43,7 @@ class Lanes(NamedTuple):
 
 
 def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
-    """Room for boards of at most `hands` hands and a deck of `cards`."""
+    """Return scratch for boards of at most `hands` hands and a deck of `cards` cards."""
     reach, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, cards + 3))
     factor, limit = np.zeros(LANES, dtype), np.zeros(LANES, dtype)
     return Lanes(reach, won, total, np.zeros((LANES, hands), dtype), np.zeros((2, LANES), np.int64), factor, limit)
@@ -51,7 +53,7 @@ def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
 
 
 def _cells(code, name, row, lane=None):
-    """Pointer to a row of LANES, or to a block of it from a lane on, as a vector."""
+    """Emit a pointer to a row of LANES, or to a block of it from `lane` on, as a vector."""
     builder, start = code.builder, code.builder.mul(row, I64(LANES))
     width = LANES if lane is None else code.lanes(name)[1]
     cell = builder.gep(code.data(name), [start if lane is None else builder.add(start, lane)])
@@ -59,7 +61,7 @@ def _cells(code, name, row, lane=None):
 
 
 def _rest(code, found, hand, lane=None):
-    """What is found less what holds a card of a hand."""
+    """Emit `found` minus the sums of a hand's cards."""
     for card in code.cards(hand):
         found = code.builder.fsub(found, code.load(_cells(code, "total", card, lane)))
     return found
@@ -67,7 +69,7 @@ def _rest(code, found, hand, lane=None):
 
 @intrinsic
 def _add_hands(typing_context, total, reach, card, none, first, stop):
-    """Add rows first .. stop-1 of reach, whose cards are card[k], to the sums."""
+    """Add rows first to stop-1 of reach, whose cards are card[k], to the sums."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "total reach card")
@@ -89,7 +91,7 @@ def _add_hands(typing_context, total, reach, card, none, first, stop):
 
 
 def _resting(adds):
-    """Code of the two intrinsics below."""
+    """Return the code of `_set_rests` or, with `adds`, `_add_rests`."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "won total card")
@@ -105,18 +107,18 @@ def _resting(adds):
 
 @intrinsic
 def _set_rests(typing_context, won, total, card, none, first, stop):
-    """won[k] = what hands first .. stop-1 meet of the sums, of cards card[k]."""
+    """Set won[k] to the reach that hands first to stop-1 meet in the sums; their cards are card[k]."""
     return types.void(won, total, card, *[types.int64] * 3), _resting(adds=False)
 
 
 @intrinsic
 def _add_rests(typing_context, won, total, card, none, first, stop):
-    """won[k] += what hands first .. stop-1 meet of the sums, of cards card[k]."""
+    """Add to won[k] the reach that hands first to stop-1 meet in the sums; their cards are card[k]."""
     return types.void(won, total, card, *[types.int64] * 3), _resting(adds=True)
 
 
 def _storing(showdown):
-    """Code of the two intrinsics below: whole blocks of hands and lanes, transposed."""
+    """Return the code of `_store_folds` or `_store_showdowns`, by transposed blocks of hands and lanes."""
 
     def codegen(context, builder, signature, arguments):
         names = "rows total card table same target factor limit"
@@ -148,19 +150,23 @@ def _storing(showdown):
 
 @intrinsic
 def _store_folds(typing_context, rows, sums, table, aim, none, count, first, stop):
-    """rows[target[l], k] = factor[l] times what hand k meets of range l, or 0 where that is closer to 0 than limit[l].
+    """Store fold values: rows[target[l], k] = factor[l] times the reach that hand k meets in range l.
 
-    sums   (total, card): by card, and cards of the hands
+    sums   (total, card): sums by card, and cards of the hands
     table  (reach, same)
-    aim    (target, factor, limit)
-    For lanes first .. stop-1 at least, and `count` hands.
+    aim    (target, factor, limit); values closer to 0 than limit[l] become 0
+
+    At least lanes first to stop-1 are stored, for `count` hands.
     """
     return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=False)
 
 
 @intrinsic
 def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first, stop):
-    """As `_store_folds` of what it beats less what beats it; table: (won, same), won as `sum_lanes` leaves it."""
+    """Store showdown values as `_store_folds`: reach that a hand beats minus reach that beats it.
+
+    table  (won, same), with won from `sum_lanes`
+    """
     return types.void(rows, sums, table, aim, *[types.int64] * 4), _storing(showdown=True)
 
 
@@ -169,9 +175,9 @@ def _store_showdowns(typing_context, rows, sums, table, aim, none, count, first,
 
 @part_njit
 def sum_lanes(board, hero, showdown, lanes):
-    """Set `lanes.total`, and with `showdown` also `lanes.won`, for `hero`'s hands against ranges of the other player.
+    """Set `lanes.total`, and with `showdown` also `lanes.won`, for the hands of `hero`.
 
-    `lanes.reach` holds them; its row behind his hands is set to 0.
+    They meet the other player's ranges in `lanes.reach`, whose row after the last hand is set to 0.
     """
     other, by_strength = 1 - hero, board.showdown
     none, total, won, reach = by_strength.cards[0], lanes.total, lanes.won, lanes.reach
@@ -200,9 +206,11 @@ def sum_lanes(board, hero, showdown, lanes):
 
 @part_njit
 def store_lanes(board, hero, showdown, lanes, span, out):
-    """Values of folds, or showdowns, in lanes first .. stop-1, `span`, to rows of out [., n], by strength.
+    """Store values of folds or showdowns to rows of out [., n], by strength.
 
-    `lanes.picked[1]`, `factor` and `limit` say of each lane where to, and how.
+    span  (first, stop): lanes first to stop-1 are stored
+
+    `lanes.picked[1]`, `factor` and `limit` give each lane's row, factor and limit.
     """
     by_strength, count, (first, stop) = board.showdown, board.count[hero], span
     none, same = by_strength.cards[0], by_strength.same[hero]
@@ -218,18 +226,16 @@ def store_lanes(board, hero, showdown, lanes, span, out):
 
 @njit
 def won_at_showdowns(strength, order, cards, weight, sums, out):
-    """Add to out [H] float64, over K boards, the weight that each hand beats less the weight that beats it, in place.
+    """Add to out [H] float64 the weight that each hand beats minus the weight that beats it.
 
-    strength  [K, H] int32    order at a showdown; below 0: the board hits the hand
-    order     [K, H] uint16   hands by strength, ascending
-    cards     [H, 2] uint8    cards of each hand; the number of cards in the deck where it has fewer
-    weight    [H] float64     of the other player's hands
-    sums      [C + 1] float64 scratch: weight of the hands that hold each card
+    strength  [K, H] int32     order at a showdown on each of K boards; below 0: the hand shares a card with the board
+    order     [K, H] uint16    hands by strength, ascending
+    cards     [H, 2] uint8     cards of each hand; the number of cards in the deck for a missing one
+    weight    [H] float64      weights of the other player's hands
+    sums      [C + 1] float64  scratch: weight of the hands with each card
 
-    Indices without a sign are looked up a third faster: nobody asks whether they count from the end.
-
-    Hands that share a card do not meet.  One sweep in order of strength takes the sums before and after the hands of
-    equal strength are added, L and LE; what a hand wins less what it loses is L + LE less the whole.
+    Unsigned indices save a third of the time, because numba checks signed ones for being negative.  The module's
+    docstring describes the sweep.
     """
     none = sums.shape[0] - 1
     for board in range(strength.shape[0]):

@@ -1,6 +1,6 @@
-"""Code for lanes: cells side by side that are worked on together, put together by hand as vectors.
+"""Emits vector code for lanes: cells side by side that are handled together.
 
-What compilers make of loops over lanes that are gathered or transposed is several times slower than loads and shuffles.
+Compiled loops over lanes that are gathered or transposed are several times slower than these loads and shuffles.
 """
 
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ I64 = ir.IntType(64)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Zeros that begin with a cache line."""
+    """Return zeros that start at a cache line."""
     size, cells = np.dtype(dtype).itemsize, int(np.prod(shape))
     room = np.zeros(cells + LINE_BYTES // size, dtype)
     start = -room.ctypes.data % LINE_BYTES // size
@@ -28,7 +28,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[A
 
 @contextmanager
 def counting(builder, start, stop, step=1):
-    """A loop from start to stop, both int64."""
+    """Emit a loop from start to stop, both int64."""
     before, function = builder.block, builder.function
     head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
     builder.branch(head)
@@ -44,11 +44,11 @@ def counting(builder, start, stop, step=1):
 
 
 class Code:
-    """What intrinsics are written with: one call's arrays, those of tuples among them, by their names."""
+    """Helps to write intrinsics: names the arrays of one call, including those in tuples."""
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self._context = builder, context
-        self.width = 0  # lanes that are worked on: see `by_width`
+        self.width = 0  # lanes of a vector: see `by_width`
         arrays = []
         for kind, value in zip(kinds, values, strict=True):
             parts = kind.types if isinstance(kind, types.BaseTuple) else ()
@@ -61,19 +61,19 @@ class Code:
         }
 
     def data(self, name):
-        """Pointer to an array's first cell."""
+        """Return a pointer to an array's first cell."""
         return self._made[name][1].data
 
     def element(self, name):
-        """Its cells' type."""
+        """Return the type of an array's cells."""
         return self.data(name).type.pointee
 
     def vector(self, name, count):
-        """A vector of its cells."""
+        """Return the type of a vector of `count` cells."""
         return ir.VectorType(self.element(name), count)
 
     def by_width(self, name, used, body):
-        """The code of `body` twice, for all lanes of an array, and for half of them where no more are used."""
+        """Emit the code of `body` twice: for all lanes of an array, and for half of them if no more are used."""
         lanes = self.lanes(name)[0]
         few = self.builder.icmp_signed("<=", used, I64(lanes // 2))
         with self.builder.if_else(few) as branches:
@@ -82,73 +82,73 @@ class Code:
                     body(self.vector(name, self.width))
 
     def lanes(self, name):
-        """Lanes of a row, and of a block."""
+        """Return the number of lanes of a row, and of a block."""
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
     def index(self, name, place):
-        """An unsigned cell as int64."""
+        """Emit a load of an unsigned cell as int64."""
         cell = self.builder.load(self.builder.gep(self.data(name), [place]))
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
-        """Pointer to the lanes of a row that are worked on, as a vector."""
+        """Emit a pointer to a row's lanes in use, as a vector."""
         cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
         return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
 
     def cells(self, name):
-        """Cells of a row of an array of two axes."""
+        """Emit the number of cells of a row of a two-dimensional array."""
         kind, made = self._made[name]
         strides = self.builder.extract_value(made.strides, 0)
         return self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
 
     def length(self, name, axis):
-        """Of an array along an axis."""
+        """Emit the length of an array along an axis."""
         return self.builder.extract_value(self._made[name][1].shape, axis)
 
     def at(self, name, row):
-        """Pointer to the first cell of a row of an array of two axes."""
+        """Emit a pointer to the first cell of a row of a two-dimensional array."""
         return self.builder.gep(self.data(name), [self.builder.mul(row, self.cells(name))])
 
     def load(self, pointer):
-        """A vector at a pointer, aligned as its cells."""
+        """Emit a load of a vector, aligned as its cells."""
         return self.builder.load(pointer, align=4)
 
     def store(self, value, pointer):
-        """The other way."""
+        """Emit a store of a vector, aligned as its cells."""
         self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=4)
 
     def block(self, pointer, place, count):
-        """A block of cells from a place behind a pointer on."""
+        """Emit a load of `count` cells from a place after a pointer."""
         cell = self.builder.gep(pointer, [place])
         kind = ir.VectorType(pointer.type.pointee, count)
         return self.load(self.builder.bitcast(cell, kind.as_pointer()))
 
     def room(self, kind):
-        """A variable."""
+        """Emit a local variable."""
         with self.builder.goto_entry_block():
             return self.builder.alloca(kind)
 
     def cards(self, entry, card="card"):
-        """The rows of sums that a hand's cards have."""
+        """Emit the rows of sums for a hand's two cards."""
         first = self.builder.mul(entry, I64(2))
         return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
 
     def begin_run(self, kind):
-        """Variables for `add_hand`: the sum of the last hand's second card, and that card's row."""
+        """Return variables for `add_hand`: the sum of the last hand's second card, and that card's row."""
         run = self.room(kind), self.room(I64)
         self.builder.store(ir.Constant(kind, [0.0] * kind.count), run[0])
         self.builder.store(I64(NOT_READ), run[1])
         return run
 
     def end_run(self, sums, run):
-        """Put the sum that `add_hand` keeps where it belongs."""
+        """Emit a store of the sum that `add_hand` keeps in a variable."""
         self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
 
     def add_hand(self, sums, whole, run, entry, place, cards="card"):
-        """Add the range of a hand of the other player's to sums by card and to the whole; `end_run` comes behind.
+        """Emit the addition of an opponent's hand to the sums by card and to the whole; `end_run` must follow.
 
-        Hands in turn share their second card as a rule, whose sum stays in a register meanwhile.
+        Consecutive hands usually share their second card, whose sum stays in a register.
         """
         builder = self.builder
         reach = self.load(self.row("reach", place))
@@ -166,7 +166,7 @@ class Code:
         builder.store(builder.fadd(builder.load(run[0]), reach), run[0])
 
     def rest(self, sums, whole, entry):
-        """The whole less what holds a card of a hand."""
+        """Emit the whole minus the sums of a hand's cards."""
         found = whole
         for card in self.cards(entry):
             found = self.builder.fsub(found, self.load(self.row(sums, card)))
@@ -174,7 +174,7 @@ class Code:
 
 
 def transposed(builder, rows):
-    """A square block: [j] lane i of what [i] lane j was."""
+    """Emit the transpose of a square block of vectors."""
     count = len(rows)
     half = count // 2
 
@@ -182,7 +182,7 @@ def transposed(builder, rows):
         mask = ir.Constant(ir.VectorType(ir.IntType(32), count), chosen)
         return builder.shuffle_vector(one, other, mask)
 
-    pairs = []  # of 64 bits each
+    pairs = []  # cells of 64 bits
     if count == 8:
         for i in range(0, count, 2):
             one, other = rows[i], rows[i + 1]
@@ -210,13 +210,16 @@ def transposed(builder, rows):
 
 
 def is_clear(builder, found, limit):
-    """Which lanes are not closer to 0 than a limit."""
+    """Emit the mask of lanes that are not closer to 0 than a limit."""
     below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
     return builder.or_(builder.fcmp_ordered(">=", found, limit), builder.fcmp_ordered("<=", found, below))
 
 
 def swept(builder, start, stop, carried, body):
-    """Code of a loop over start .. stop-1 that carries values in registers: body(k, carried) gives them anew."""
+    """Emit a loop over start to stop-1 that carries values in registers.
+
+    Body(k, carried) returns the new ones.
+    """
     before = builder.block
     head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
     builder.branch(head)
@@ -236,6 +239,6 @@ def swept(builder, start, stop, carried, body):
 
 
 def first_cells(context, builder, kind, value):
-    """Pointers to the first cells of a tuple of arrays."""
+    """Return pointers to the first cells of a tuple of arrays."""
     parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
     return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]

@@ -1,15 +1,15 @@
-"""Values of terminals on one full board, range against range, LANES pairs of ranges at a time.
+"""Expected terminal values on one full board, for LANES pairs of ranges at a time.
 
-A range is what its player came to the street with, times what he has played there since, which hands of one bucket have
-in common.  So of a street's lines no range is written down for all hands: the *shares* of LANES lines lie side by side,
-`[bucket, lane]`, a few kilobytes, and a hand's row of them is multiplied with its weight where it is needed.  Lines of
-one street tree begin with the same ranges: so do each two lanes, and weights lie side by side for every two.
+A range at a terminal is the player's range at the start of the street times the play since.  All hands of a bucket have
+this play in common.  So ranges are not stored by hand.  The *shares* of LANES lines lie side by side, `[bucket, lane]`,
+and are multiplied with a hand's weight when needed.  Lines of one street tree start with the same ranges; so must each
+pair of lanes, and weights are stored for each pair.
 
-As in `board_values`, hands come in order of strength, and a hand meets the total less what shares a card with it.  Here
-the ranges of both players are known, so what a hand is worth is weighed at once and not kept.
+As in `board_values`, hands are in order of strength, and a hand meets the total minus the hands that share a card with
+it.  Both players' ranges are known here, so each hand's value is weighted and added at once.
 
-Shares come as rows, `[row, bucket]`.  They are brought into lanes, and to hands, by vectors that are put together by
-loads and shuffles: what compilers make of such loops, gather instructions, measured three to four times slower.
+Shares come as rows, `[row, bucket]`.  They are transposed by loads and shuffles; gather instructions in compiled loops
+measured three to four times slower.
 """
 
 from typing import NamedTuple
@@ -22,22 +22,23 @@ from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.solvers.public.terminals.board_values import LANES
 from mccfr.solvers.public.terminals.lane_code import I64, aligned_zeros, first_cells, swept
 
-BLOCK = 8  # buckets that are brought into lanes, or hands that are multiplied, at a time
-PAIRS = LANES // BLOCK  # lanes that begin with the same ranges
+BLOCK = 8  # buckets that are transposed, or hands that are multiplied, at a time
+PAIRS = LANES // BLOCK  # lanes that start with the same ranges
 _I32, _F64 = ir.IntType(32), ir.DoubleType()
 _BLOCK_VECTOR = ir.VectorType(_F64, BLOCK)
 _LANE_VECTOR = ir.VectorType(_F64, LANES)
 
 
 class HandLists(NamedTuple):
-    """Hands on a board as terminals take them, in order of strength.  n hands, S streets, C cards; by player.
+    """Hands on a board for terminals, in order of strength: n hands, S streets, C cards; all by player.
 
-    count   [2] int64
-    card    [2, n, 2] int16    cards of each hand; C where it has fewer
+    count   [2] int64          number of hands
+    card    [2, n, 2] int16    cards of each hand; C for a missing card
     same    [2, n] int32       place of the same two cards in the other player's list; else its length
-    place   [S, 2, n+1] int32  the row of shares that a hand has on a street; the last is nobody's
-    phases  [2] int64          of a showdown where this player's hands are weighed
-    phase   [2, 2n, 3] int64   of each: how many of the other's hands count by now, and which of his meet them: from, to
+    place   [S, 2, n+1] int32  row of shares of each hand on a street; the last is unused
+    phases  [2] int64          number of phases of a showdown, with this player's hands weighed
+    phase   [2, 2n, 3] int64   of each phase: number of the other's hands added so far; first and end of this player's
+                               hands that meet them
     cards   [1] int64          C
     """
 
@@ -51,18 +52,19 @@ class HandLists(NamedTuple):
 
 
 class PairLanes(NamedTuple):
-    """LANES pairs of ranges; n hands, C cards; float64 but for rows.
+    """Scratch for LANES pairs of ranges: n hands, C cards; float64 except `rows`, `ways` and `roots`.
 
-    rows     [3, LANES] int64 of shares under way: of the player who did not act last; of the other behind a call,
-                              behind a fold
-    ways     [BLOCK] int64    ways into the street, of each two lanes
+    The actor is the player who acted last; the other player is the one who did not.
 
-    shares   3 × [n, LANES]   what ranges have in common by bucket: of the player who did not act last; of the one who
-                              did, times the chips at stake, behind a call and behind a fold
-    weights  2 × [n+1, BLOCK] of hands before the street, for each two lanes: of the first, of the second
-    roots    [BLOCK] int64    rows of ranges under way
-    total    [C+1, LANES]     sums by card of the ranges of the first, 0 for no card
-    won      [LANES]          chips that player 0 gets
+    rows     [3, LANES] int64  rows of shares: the other player's; the actor's after a call; after a fold
+    ways     [BLOCK] int64     way into the street of each pair of lanes
+    shares   3 × [n, LANES]    shares by bucket: the other player's; the actor's after a call and after a fold, times
+                               the chips at stake
+    weights  2 × [n+1, BLOCK]  weights of hands at the start of the street, for each pair of lanes: the other's, the
+                               actor's
+    roots    [BLOCK] int64     rows of the ranges in use
+    total    [C+1, LANES]      sums by card of the other player's ranges; 0 for no card
+    won      [LANES]           chips of player 0
     """
 
     rows: npt.NDArray[np.int64]
@@ -75,7 +77,7 @@ class PairLanes(NamedTuple):
 
 
 def new_hand_lists(streets: int, hands: int) -> HandLists:
-    """Room for boards of at most `hands` hands."""
+    """Return memory for boards of at most `hands` hands."""
     return HandLists(
         np.zeros(2, np.int64),
         np.zeros((2, hands, 2), np.int16),
@@ -88,7 +90,7 @@ def new_hand_lists(streets: int, hands: int) -> HandLists:
 
 
 def new_pair_lanes(hands: int, cards: int) -> PairLanes:
-    """Room for boards of at most `hands` hands and a deck of `cards`."""
+    """Return scratch for boards of at most `hands` hands and a deck of `cards` cards."""
     return PairLanes(
         np.zeros((3, LANES), np.int64),
         np.zeros(BLOCK, np.int64),
@@ -104,7 +106,7 @@ def new_pair_lanes(hands: int, cards: int) -> PairLanes:
 
 
 def _cell(context, builder, array_type, array, *index):
-    """Pointer to a cell of a C-contiguous array; leading axes take their strides in cells."""
+    """Emit a pointer to a cell of a C-contiguous array; leading axes have their strides in cells."""
     made = context.make_array(array_type)(context, builder, array)
     place = index[-1]
     if len(index) == 2:
@@ -124,7 +126,7 @@ def _put(builder, value, pointer):
 
 @intrinsic
 def _transpose_block(typing_context, out, k, shares, rows, lane):
-    """out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK."""
+    """Set out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK."""
 
     def codegen(context, builder, signature, arguments):
         kinds, (out_, k_, shares_, rows_, lane_) = signature.args, arguments
@@ -152,7 +154,7 @@ def _transpose_block(typing_context, out, k, shares, rows, lane):
 
 @intrinsic
 def _hand_block(typing_context, out, k, reach, shares, place):
-    """out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; bits of those above 0."""
+    """Set out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; return a bit for each positive result."""
 
     def codegen(context, builder, signature, arguments):
         kinds, (out_, k_, reach_, shares_, place_) = signature.args, arguments
@@ -171,54 +173,54 @@ def _hand_block(typing_context, out, k, reach, shares, place):
 
 
 class _Hands:
-    """A player's hands, and the ranges that LANES lines give them, in the code of the intrinsic below."""
+    """Emits code for a player's hands and the ranges that LANES lines give them."""
 
     def __init__(self, context, builder, kind, value):
-        """`value` is a tuple of (weights, cards, places)."""
+        """Prepare pointers; `value` is a tuple of (weights, cards, places)."""
         self._builder = builder
         self._weights, self._card, self._place = first_cells(context, builder, kind, value)
 
     def weights(self, k):
-        """[LANES] of hand k before the street, by lane."""
+        """Emit the weights [LANES] of hand k at the start of the street."""
         start = self._builder.gep(self._weights, [self._builder.mul(k, I64(BLOCK))])
         weights = self._builder.load(self._builder.bitcast(start, _BLOCK_VECTOR.as_pointer()), align=8)
         lanes = ir.Constant(ir.VectorType(_I32, LANES), [lane // PAIRS for lane in range(LANES)])
         return self._builder.shuffle_vector(weights, weights, lanes)
 
     def shares(self, k, *tables):
-        """Rows of tables [., LANES] that hand k has."""
+        """Emit hand k's rows of tables [., LANES]."""
         row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
         return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
 
     def sums(self, k, total):
-        """Pointers to the sums of both cards of hand k."""
+        """Emit pointers to the sums of both cards of hand k."""
         builder = self._builder
         first = builder.gep(self._card, [builder.mul(k, I64(2))])
         cards = [builder.sext(builder.load(each), I64) for each in (first, builder.gep(first, [_I32(1)]))]
         return [_row(builder, total, card) for card in cards]
 
     def rest(self, k, total, whole):
-        """What hand k meets: the whole less what holds one of its cards."""
+        """Emit the reach that hand k meets: the whole minus the sums of its cards."""
         for each in self.sums(k, total):
             whole = self._builder.fsub(whole, self._builder.load(each, align=8))
         return whole
 
 
 def _row(builder, table, row):
-    """Pointer to a row of a table [., LANES]."""
+    """Emit a pointer to a row of a table [., LANES]."""
     start = builder.gep(table, [builder.mul(row, I64(LANES))])
     return builder.bitcast(start, _LANE_VECTOR.as_pointer())
 
 
 @intrinsic
 def _weigh(typing_context, tables, theirs, mine, lists, span):
-    """won [LANES] = what LANES lines come to; `total` must be zeros.
+    """Set won [LANES] to the expected chips of LANES lines; `total` must be zeros.
 
-    tables  (shares of the other; shares behind a call and behind a fold; total; won)
+    tables  (shares of the other player; the actor's after a call and after a fold; total; won)
     theirs  (weights, cards, places) of the other player's hands
-    mine    the same of the one whose hands are weighed
+    mine    (weights, cards, places) of the actor's hands
     lists   (place of a hand's two cards in the other's list, phases of a showdown)
-    span    (how many phases, his hands, the other's hands, the row of `total` for no card)
+    span    (number of phases, of the actor's hands, of the other's hands, row of `total` for no card)
     """
 
     def codegen(context, builder, signature, arguments):
@@ -236,13 +238,16 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
             return [builder.fadd(carried[0], here)]
 
         def add_until(first, stop, whole):
-            """What hands of one card add to the sum of no card is taken off again."""
+            """Emit the addition of hands first to stop-1; the sum of no card is reset to 0 afterwards."""
             whole = swept(builder, first, stop, [whole], add)[0]
             builder.store(nothing, _row(builder, total, none), align=8)
             return whole
 
         def weigh(p, carried):
-            """A phase of a showdown: weaker hands count twice, equal ones once, less all of them in the end."""
+            """Emit a phase of a showdown: weaker hands count twice, equal ones once.
+
+            The whole is subtracted later.
+            """
             whole, won, counted = carried
             cell = builder.mul(p, I64(3))
             until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, I64(i))])) for i in range(3))
@@ -277,7 +282,10 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
 @part_njit
 def _add_phase(phase, phases, counted, first, stop):
-    """Hands first .. stop-1 meet the other's first `counted`; behind those that do so already, they join them."""
+    """Append a phase in which hands first to stop-1 meet the other's first `counted` hands.
+
+    A phase that continues the last one with the same `counted` is merged with it.
+    """
     if counted == 0:
         return phases
     if phases > 0 and phase[phases - 1, 0] == counted and phase[phases - 1, 2] == first:
@@ -289,7 +297,7 @@ def _add_phase(phase, phases, counted, first, stop):
 
 @part_njit
 def _list_phases(board, player, phase):
-    """Write the phases of a showdown where a player's hands are weighed; how many."""
+    """Write the phases of a showdown in which a player's hands are weighed; return their number."""
     strength, other_strength = board.showdown.strength[player], board.showdown.strength[1 - player]
     count, other_count = board.count[player], board.count[1 - player]
     k, weaker, phases = 0, 0, 0
@@ -328,7 +336,7 @@ def list_hands(board, lists):
 
 @part_njit
 def _transpose(table, rows, count, out):
-    """out[k, j] = table[rows[j], k] for the first `count` cells of rows, of which there are whole blocks."""
+    """Set out[k, j] = table[rows[j], k] for the first `count` cells of rows."""
     whole = count - count % BLOCK
     for k in range(0, whole, BLOCK):
         for first in range(0, out.shape[1], BLOCK):
@@ -340,9 +348,11 @@ def _transpose(table, rows, count, out):
 
 @part_njit
 def gather_shares(shares, counts, lanes):
-    """Set `lanes.shares` from `lanes.rows` of shares, those of the player who acts times the chips at stake.
+    """Set `lanes.shares` from the rows `lanes.rows` of shares.
 
-    counts  buckets of the one who did not act last and of the other
+    counts  numbers of buckets of the other player and of the actor
+
+    The actor's shares already contain the chips at stake.
     """
     for kind in range(3):
         _transpose(shares, lanes.rows[kind], counts[min(kind, 1)], lanes.shares[kind])
@@ -350,7 +360,7 @@ def gather_shares(shares, counts, lanes):
 
 @part_njit
 def take_shares(place, count, reach, shares, out):
-    """out [n] = reach [n] times what each hand's bucket has in shares; whether any of it is above 0."""
+    """Set out [n] = reach [n] times each hand's share; return whether any is positive."""
     alive, k, bits = False, 0, 0
     while k + BLOCK <= count:
         bits |= _hand_block(out, k, reach, shares, place)
@@ -364,10 +374,12 @@ def take_shares(place, count, reach, shares, out):
 
 @part_njit
 def weigh_lanes(lists, street, hero, showdown, reach, lanes):
-    """Set `lanes.won`: what player 0 gets where `hero` acts, by the shares and the ways in `lanes`.
+    """Set `lanes.won` to player 0's chips at terminals where `hero` acts.
 
-    showdown  whether there is any: else folds alone are weighed
-    reach     [2R, n+1] float64: ranges that player p comes to the street with by way r, at row 2r + p; 0 behind hands
+    showdown  whether any lane has a showdown; else only folds are weighed
+    reach     [2R, n+1] float64  player p's range at way in r, in row 2r + p; 0 after the last hand
+
+    The shares and the ways in are in `lanes`.
     """
     other, none = 1 - hero, lists.cards[0]
     for kind in range(2):

@@ -1,17 +1,19 @@
-"""Terminal values of ranges on one board, as many ranges side by side as fill a cache line.
+"""Terminal values of ranges on one board, for as many ranges side by side as fill a cache line.
 
-Lying side by side, `[hand, lane]`, running totals and sums by card are vectors, an instruction or two each; gathered
-look-ups for one range at a time took five times as long.  A hand a, b meets the whole range less what holds a, less
-what holds b, plus what holds both.  At a showdown one sweep in order of strength takes the same before and after the
-hands of equal strength are added, with sums that begin at minus half of their totals: the two add up to weaker minus
-stronger, and ties, the same hand among them, cancel.  (Inclusion and exclusion: Johanson et al. 2011, "Accelerating
-best response calculation in large extensive games".)
+With ranges side by side, `[hand, lane]`, running totals and sums by card are vectors.  Gathered look-ups for one range
+at a time took five times as long.  A hand a, b meets the whole range minus the hands with a, minus those with b, plus
+those with both.  A showdown sweeps the hands in order of strength and takes this difference twice: before and after the
+hands of equal strength are added.  The sums begin at minus half of their totals, so the two add up to weaker minus
+stronger.  Ties cancel, the hand itself included.
 
-Ranges come as rows, `[row, place]`, and are transposed by loads and shuffles, square blocks of 32 bytes a row, both
-ways: what compilers make of such loops, gather instructions, is several times slower.  Small street trees have few
-ranges: where they fill no more than half of the lanes, sweeps take half of a cache line.
+Source of inclusion and exclusion: Johanson et al. 2011, "Accelerating best response calculation in large extensive
+games".
 
-Exact up to rounding; differences that are nothing but rounding (`mccfr.noise`) are set to 0.
+Ranges come as rows, `[row, place]`, and are transposed in square blocks of 32 bytes a row by loads and shuffles.
+Compiled loops use gather instructions, which are several times slower.  If a small street tree fills at most half of
+the lanes, sweeps handle half of a cache line.
+
+Results are exact up to rounding; differences that are only rounding (`mccfr.noise`) become 0.
 """
 
 from typing import NamedTuple
@@ -37,19 +39,19 @@ from mccfr.solvers.public.terminals.lane_code import (
 from mccfr.solvers.regret import as_element
 
 NOWHERE = -1
-"""Of what is no row."""
+"""Row number for "no row"."""
 RUN_OUTS = 16
-"""Run-outs of a first street that are one task: as many as lie side by side in float32."""
+"""Run-outs of a first street in one task: as many as float32 lanes."""
 
 
 class Jobs(NamedTuple):
-    """Terminals by the ranges that they meet.  J jobs.
+    """Terminals by the range that they meet; J jobs.
 
-    source  [J] int64     the row of the range that a job takes
-    ending  [2, J] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
-    chips   [2, J]        what that value is multiplied with
-    rake    [J]           chips that a showdown costs each of the two besides, whoever wins
-    order   [J] int64     jobs, in the order in which they are done
+    source  [J] int64     row of the range
+    ending  [2, J] int64  row for the value of a fold (0) or a showdown (1); NOWHERE: none
+    chips   [2, J]        factor of that value
+    rake    [J]           chips that a showdown costs each player in addition
+    order   [J] int64     order in which jobs are done
     """
 
     source: npt.NDArray[np.int64]
@@ -60,17 +62,17 @@ class Jobs(NamedTuple):
 
 
 def new_jobs(count: int, dtype: npt.DTypeLike) -> Jobs:
-    """Room for so many."""
+    """Return memory for `count` jobs."""
     ending, chips = np.zeros((2, count), np.int64), np.zeros((2, count), dtype)
     return Jobs(np.zeros(count, np.int64), ending, chips, np.zeros(count, dtype), np.zeros(count, np.int64))
 
 
 class Aim(NamedTuple):
-    """Where the values of L lanes go.
+    """Destination of the values of L lanes.
 
     target  [L] int64  row
-    factor  [L]        what they are multiplied with
-    limit   [L]        those closer to 0 are set to 0
+    factor  [L]        factor of the values
+    limit   [L]        values closer to 0 become 0
     """
 
     target: npt.NDArray[np.int64]
@@ -79,17 +81,17 @@ class Aim(NamedTuple):
 
 
 class TerminalLanes(NamedTuple):
-    """Room for terminal values.  L lanes, W cells a vector of hands, N members, C cards, H hands.
+    """Scratch for terminal values: L lanes, W cells a vector of hands, N members, C cards, H hands.
 
-    reach    [W, L]      ranges under way, by place in a board's list, or [H, L] by hand; a row behind them is 0
-    disjoint [W, L]      reach that each hand meets
-    won      [W, L]      reach that it beats less reach that beats it
-    total    [C+3, L]    sums by row of `EveryHand.card`
-    running  [C+3, L]    the same while a sweep is under way
-    aim      of the lanes that are under way
-    jobs     N+L of them
-    job_of   [N] int64   the last job that took the range of a row
-    hand_value  [H, L]   values of run-outs by hand
+    reach       [W, L]     ranges by place in a board's list, or [H, L] by hand; the row after them is 0
+    disjoint    [W, L]     reach of the opponent's hands that each hand can meet
+    won         [W, L]     reach that each hand beats minus reach that beats it
+    total       [C+3, L]   sums by row of `EveryHand.card`
+    running     [C+3, L]   the same sums during a sweep
+    aim         Aim        destination of the lanes
+    jobs        Jobs       N+L jobs
+    job_of      [N] int64  last job with the range of a row
+    hand_value  [H, L]     values of run-outs by hand
     """
 
     reach: npt.NDArray[np.floating]
@@ -104,7 +106,7 @@ class TerminalLanes(NamedTuple):
 
 
 def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype: npt.DTypeLike) -> TerminalLanes:
-    """Room for walks with so many rows of ranges, `width` cells each, of a game with so many hands."""
+    """Return scratch for walks with `rows` rows of ranges, `width` cells each, and `hands` hands."""
     lanes, longest, rows = LINE_BYTES // np.dtype(dtype).itemsize, max(width, hands + 1), max(rows, RUN_OUTS)
     sums = 1 + max(NOT_READ, int(ranges.every.card.max(initial=0)))
     return TerminalLanes(
@@ -122,7 +124,7 @@ def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype:
 
 @intrinsic
 def load_ranges(typing_context, reach, rows, source, count, used):
-    """reach[k, l] = rows[source[l], k] for the first `used` lanes, in whole blocks."""
+    """Set reach[k, l] = rows[source[l], k] for at least the first `used` lanes, in whole blocks."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "reach rows source")
@@ -142,7 +144,7 @@ def load_ranges(typing_context, reach, rows, source, count, used):
 
 @intrinsic
 def store_values(typing_context, rows, target, table, factor, limit, count, used):
-    """rows[target[l], k] = factor[l] · table[k, l], or 0 where that is closer to 0 than limit[l]."""
+    """Set rows[target[l], k] = factor[l] · table[k, l], or 0 if table[k, l] is closer to 0 than limit[l]."""
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "rows target table factor limit")
@@ -167,7 +169,10 @@ def store_values(typing_context, rows, target, table, factor, limit, count, used
 
 @intrinsic
 def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, used):
-    """total = sums by card, and of everything, of `used` ranges at least, whose rows in reach are place[first:stop]."""
+    """Set `total` to the sums by card and of everything of ranges, at least `used` lanes.
+
+    The hands are entries first to stop-1, in rows place[entry] of `reach`.
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "total reach place card")
@@ -191,7 +196,7 @@ def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, use
 
 @intrinsic
 def _meet_lanes(typing_context, tables, hands, first, stop, used):
-    """disjoint[place[e]] = what the hand of entry e in first .. stop-1 meets.
+    """Set disjoint[place[e]] to the reach that entry e meets, for e from first to stop-1.
 
     tables  (disjoint, total, reach)
     hands   (place, card, same) of a player's hands
@@ -216,13 +221,12 @@ def _meet_lanes(typing_context, tables, hands, first, stop, used):
 
 @intrinsic
 def _win_lanes(typing_context, tables, theirs, mine, span):
-    """won[place[e]] = what the hand of entry e beats less what beats it, for a player's hands in order of strength.
+    """Set won[place[e]] to the reach that entry e beats minus the reach that beats it.
 
     tables  (won, running, total, reach)
     theirs  (place, card): rows of the other player's hands in reach, and of their cards in sums
-    mine    (place, card, group) of the player's
-    span    (rows of sums, first and stop of the groups, first entry of the player's, of the other's, lanes that are
-            used)
+    mine    (place, card, group) of the player's hands, in order of strength
+    span    (rows of sums, first and stop of the groups, first entry of the player, first of the other, lanes used)
     """
 
     def codegen(context, builder, signature, arguments):
@@ -236,7 +240,7 @@ def _win_lanes(typing_context, tables, theirs, mine, span):
 
 
 def _sweep(code, kind, rows, first, stop, mine, theirs):
-    """What `_win_lanes` does, with vectors of a kind."""
+    """Emit the code of `_win_lanes` for vectors of type `kind`."""
     builder = code.builder
     half, whole, run = ir.Constant(kind, [-0.5] * kind.count), code.room(kind), code.begin_run(kind)
     with counting(builder, I64(0), rows) as row:
@@ -268,7 +272,10 @@ def _sweep(code, kind, rows, first, stop, mine, theirs):
 
 @intrinsic
 def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit, first, stop):
-    """hand_value[renamed[hand[e]]] += won[column[e]] for entries first .. stop-1, noise left out."""
+    """Add won[column[e]] to hand_value[renamed[hand[e]]] for entries first to stop-1.
+
+    Values within `limit` count as 0.
+    """
 
     def codegen(context, builder, signature, arguments):
         code = Code(context, builder, signature.args, arguments, "hand_value won column hand renamed limit")
@@ -291,7 +298,10 @@ def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit,
 
 @part_njit
 def _sum_range(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.total`, and the limit, for `used` ranges of the one who is met, in `lanes.reach` by their_place."""
+    """Set `lanes.total` and the limit for `used` ranges of `player`, the one who is met.
+
+    their_place  row in `lanes.reach` of each hand
+    """
     every, total, limit = ranges.every, lanes.total, lanes.aim.limit
     first, stop = every.first[player, board], every.first[player, board + 1]
     _sum_lanes(total, lanes.reach, their_place, every.card, np.int64(total.shape[0]), first, stop, used)
@@ -302,7 +312,7 @@ def _sum_range(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _win(ranges, player, board, their_place, used, lanes):
-    """Set `lanes.won` of a player's hands on a board, after `_sum_range` of the other's."""
+    """Set `lanes.won` for a player's hands on a board, after `_sum_range` of the other player."""
     span = (
         np.int64(lanes.total.shape[0]),
         ranges.group_first[player, board],
@@ -317,7 +327,10 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Aim lanes at a kind of ending of the jobs from `start` on, but for the limit; whether there are any."""
+    """Set target and factor of the lanes for a kind of ending of the jobs from `start` on.
+
+    Return whether there are any.
+    """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):
         member = jobs.ending[kind, start + lane] if lane < used else NOWHERE
@@ -329,7 +342,7 @@ def _aim(lanes, kind, start, used, nowhere):
 
 @part_njit
 def _is_raked(jobs, start, used):
-    """Whether rake is taken at a showdown of the jobs from `start` on."""
+    """Return whether rake is taken at a showdown of the jobs from `start` on."""
     raked = False
     for job in range(start, start + used):
         raked |= jobs.ending[1, job] != NOWHERE and jobs.rake[job] > 0
@@ -338,14 +351,17 @@ def _is_raked(jobs, start, used):
 
 @part_njit
 def _meet(ranges, player, board, used, lanes):
-    """Set `lanes.disjoint` of a player's hands on a board, after `_sum_range` of the other's."""
+    """Set `lanes.disjoint` for a player's hands on a board, after `_sum_range` of the other player."""
     tables, hands = (lanes.disjoint, lanes.total, lanes.reach), (ranges.place, ranges.card, ranges.same)
     _meet_lanes(tables, hands, ranges.first[player, board], ranges.first[player, board + 1], used)
 
 
 @part_njit
 def _take_rake(lanes, start, count):
-    """Make `lanes.won` chips, rake taken off, noise left out; after `_aim`, which has them stored as they are then."""
+    """Convert `lanes.won` to chips after rake, with rounding errors set to 0.
+
+    Call it after `_aim`; the factors become 1 and the limits 0.
+    """
     aim, rake, zero = lanes.aim, lanes.jobs.rake, as_element(lanes.won, 0.0)
     for k in range(count):
         for lane in range(aim.limit.shape[0]):
@@ -358,16 +374,18 @@ def _take_rake(lanes, start, count):
 
 @part_njit
 def value_jobs(ranges, player, board, jobs, reach, lanes, value):
-    """Values of a player's hands at the endings of all jobs: rows of value [N+1, W]; the last row is overwritten.
+    """Compute the values of a player's hands at the endings of all jobs: rows of value [N+1, W].
 
-    reach [N, W] has the ranges of the other player by column of the board.
+    reach  [N, W] ranges of the other player by column of the board
+
+    The last row of `value` is overwritten.
     """
     other, width, nowhere = 1 - player, lanes.aim.target.shape[0], value.shape[0] - 1
     count = ranges.first[player, board + 1] - ranges.first[player, board]
     other_count = ranges.first[other, board + 1] - ranges.first[other, board]
     source, aim = lanes.jobs.source, lanes.aim
     for lane in range(width):
-        source[jobs + lane] = source[max(jobs - 1, 0)]  # lanes that are left over repeat a range
+        source[jobs + lane] = source[max(jobs - 1, 0)]  # unused lanes repeat a range
     for start in range(0, jobs, width):
         used = np.int64(min(width, jobs - start))
         load_ranges(lanes.reach, reach, source[start:], other_count, used)
@@ -388,9 +406,11 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
 
 @part_njit
 def _walk_run_outs(ranges, copies, span, used, lanes):
-    """`lanes.won` of a player's hands over the boards that may follow, of the ranges in `lanes.disjoint` by column.
+    """Set `lanes.won` for a player's hands, summed over the boards that may follow.
 
-    span  as of `value_run_outs`
+    span  as in `value_run_outs`
+
+    The ranges are in `lanes.disjoint` by column.
     """
     player, street, board, first_board, stop_board = span
     other, width, dealt = 1 - player, lanes.aim.target.shape[0], copies.first[street + 1]
@@ -403,7 +423,7 @@ def _walk_run_outs(ranges, copies, span, used, lanes):
             lanes.hand_value[hand, lane] = as_element(lanes.won, 0.0)
     for below in range(first_board, stop_board):
         if dealt[below] == dealt[below + 1]:
-            continue  # another board's values are its own
+            continue  # represented by another board
         _sum_range(ranges, other, below, every.ranked, used, lanes)
         _win(ranges, player, below, every.ranked, used, lanes)
         first, stop = every.first[player, below], every.first[player, below + 1]
@@ -418,11 +438,12 @@ def _walk_run_outs(ranges, copies, span, used, lanes):
 
 @part_njit
 def value_run_outs(public, span, jobs, reach, lanes, value):
-    """As `value_jobs`, for showdowns of a street whose boards are dealt out, summed over the boards that may follow.
+    """Compute the values of run-outs as `value_jobs` does, summed over the boards that may follow.
 
     span  (traverser, street, board, first and stop of the last-street boards below it)
+
     The jobs' members are lanes.jobs.ending[1], their factors lanes.jobs.chips[1].  Rake is the same on every board, and
-    as many boards follow whatever two hands there are: it is taken once, of what is met on the board before them.
+    each pair of hands has equally many boards.  So it is taken once, from the reach met on the board before them.
     """
     player, _, board, _, _ = span
     ranges, other, width = public.ranges, 1 - player, lanes.aim.target.shape[0]

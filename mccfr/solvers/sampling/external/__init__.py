@@ -1,1 +1,1 @@
-"""External sampling: the algorithm as a run sees it, and its two kernels."""
+"""External sampling: the algorithm and its two kernels."""

@@ -1,4 +1,4 @@
-"""External-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
+"""External-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
 
 from dataclasses import replace
 from math import inf
@@ -19,11 +19,11 @@ from mccfr.solvers.solver import Share, Traits
 from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, table_name
 
 GROUP = 512
-"""Iterations in a row that are one learner's, of those against opponents on other buckets."""
+"""Consecutive iterations of one learner in training against opponents on other buckets."""
 
 
 class ExternalSolver(SampledSolver):
-    """Iterations of external sampling, with or without sampled pruning."""
+    """Runs iterations of external sampling, with or without sampled pruning."""
 
     _config: ExternalSamplingConfig
 
@@ -37,10 +37,10 @@ class ExternalSolver(SampledSolver):
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config
         if not config.negative_regret_pruning:
-            return ()  # a kernel with nothing of pruning in it
+            return ()  # selects the kernel compiled without pruning
         active = int(total_nodes >= config.prune_after_nodes)
         floor = float(config.floor_chips)
-        # Copies of the first street are added up before anything keeps their regrets above a floor.
+        # In strata the floor of the first street is applied to the totals and not to the copies.
         return (Pruning(active, float(config.prune_below_chips), floor, inf if self._strata is not None else floor),)
 
     def _next_change(self, total_nodes: int) -> int | None:
@@ -50,9 +50,11 @@ class ExternalSolver(SampledSolver):
 
 
 class AgainstOpponents(ExternalSolver):
-    """Iterations against opponents on other buckets: a group of them is one player's, the next the other's.
+    """Runs iterations against opponents on other buckets.
 
-    In a player's groups he has his buckets and rows, and who sits opposite those of his opponent; nothing else differs.
+    Groups of iterations alternate between the two learners.
+
+    In a learner's groups, that player has the run's buckets and rows, and the other seat has the opponent's.
     """
 
     def __init__(
@@ -67,14 +69,14 @@ class AgainstOpponents(ExternalSolver):
             self._sweep.also([table for name, table in tables.items() if name.startswith(OPPONENT)], self._schedule)
 
     def _draw(self, first: int) -> None:
-        """As `SampledSolver._draw`, of what is left of a group."""
+        """Draw the deals for the rest of a group, from the cards of the group's learner."""
         group, learner = first // GROUP, first // GROUP % 2
         self._tables, self._drawn = self._of_learner[learner], (first, (group + 1) * GROUP)
         self._dealers[learner].draw(first, self._drawn[1] - first, self._deals)
 
 
 def _learner_arrays(tables: TableSet, learner: int) -> TableArrays:
-    """The tables as the kernel finds them in a learner's groups: his own, and his opponent's regrets."""
+    """Return the kernel arrays for a learner's groups: its own tables, and the opponent's regrets."""
     assert tables.kernel is not None
     regret, regrets, sums = tables.kernel.regret, tables.kernel.regret_base.copy(), tables.kernel.sum_base.copy()
     for block in range(1 - learner, len(regrets), 2):
@@ -85,20 +87,23 @@ def _learner_arrays(tables: TableSet, learner: int) -> TableArrays:
 
 
 class ExternalSampling(SampledAlgorithm):
-    """All actions of the traverser, one of everybody else."""
+    """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
 
     options = ExternalSamplingConfig
     walks_all = True
     iterates = ExternalSolver
 
     def problem(self) -> str | None:
-        """As `Algorithm.problem`: rows of strata are all players'."""
+        """Return why the configuration cannot be trained, or None.
+
+        Strata do not support opponents on other buckets.
+        """
         apart = self.config.run.strata is None or self.config.solver.opponents is None
         checks = [("run.strata", apart, "left out with solver.opponent_abstraction")]
         return super().problem() or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """As `Algorithm.layout`."""
+        """Return the layout of the run's tables, with the opponents' regrets if they have other buckets."""
         layout, opponents = super().layout(game, wide), opponent_game(self.config.solver, game)
         if opponents is None:
             return layout
@@ -107,20 +112,20 @@ class ExternalSampling(SampledAlgorithm):
         return replace(layout, specs=(*layout.specs, *named))
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> ExternalSolver:
-        """As `Algorithm.solver`."""
+        """Return the solver that iterates on the tables."""
         opponents = opponent_game(self.config.solver, game)
         given = self, tables, share or Share()
         return ExternalSolver(game, *given) if opponents is None else AgainstOpponents(game, opponents, *given)
 
     def forecast(self, game: Game) -> Forecast | None:
-        """As `Algorithm.forecast`: against opponents on other buckets half of the iterations are a player's."""
+        """Return the expected counts of one iteration; visits are halved with opponents on other buckets."""
         found = super().forecast(game)
         if found is None or found.visits is None or self.config.solver.opponents is None:
             return found
         return replace(found, visits=found.visits / 2)
 
     def first_floor(self, total_nodes: int) -> float:
-        """As `SampledAlgorithm.first_floor`."""
+        """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         solver = self.config.solver
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
@@ -128,10 +133,13 @@ class ExternalSampling(SampledAlgorithm):
 
     @property
     def traits(self) -> Traits:
-        """Lost updates show in sums that neither fade nor miss what was skipped."""
+        """Return the traits.
+
+        Lost updates can be counted only if strategy sums are not discounted and no part of a traversal is skipped.
+        """
         solver, sweeps = self.config.solver, self.schedule.sweeps
         assert isinstance(solver, ExternalSamplingConfig)
-        locks = getattr(self.config.game, "locks", None)  # whose sums are no sums
+        locks = getattr(self.config.game, "locks", None)  # strategy sums of locked rows do not count visits
         apart = solver.opponents is not None
         whole = not (solver.negative_regret_pruning or sweeps or locks or apart)
         traits = super().traits

@@ -1,4 +1,7 @@
-"""External sampling over general records, action by action; the algorithm and the faster kernel: `packed`."""
+"""Kernel of external sampling over general records, action by action.
+
+`packed` describes the algorithm and has the faster kernel for betting trees.
+"""
 
 from typing import NamedTuple
 
@@ -15,16 +18,16 @@ from mccfr.trees.compiled import CHANCE, TERMINAL
 
 
 class Worklist(NamedTuple):
-    """Scratch of external sampling over N general records; R is the dtype of the regrets.
+    """Scratch arrays of external sampling over N general records; R is the dtype of the regrets.
 
-    order  [N] int32  nodes in the order visited
-    start  [N] int64  first regret cell of each node's row
-    child  [N] int32  the child that was taken, or the first of several
-    value  [N] R      chips for the traverser
-    sigma  [N] R      current strategies, each action's with the child it leads to
-    updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
-                      the opponent's
-    seats  [2] int64  who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets never change
+    order    [N] int32  nodes in the order visited
+    start    [N] int64  first regret cell of each node's row
+    child    [N] int32  the sampled child, or the first of several
+    value    [N] R      chips for the traverser
+    sigma    [N] R      current strategies; each action's probability is at the index of its child
+    updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
+    hand     HandRows   rows of the current deal
+    seats    [2] int64  players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
     """
 
     order: npt.NDArray[np.int32]
@@ -38,7 +41,7 @@ class Worklist(NamedTuple):
 
 
 def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)) -> Worklist:
-    """Scratch for `nodes` general records and regrets of `dtype`."""
+    """Return scratch arrays for `nodes` general records and regrets of `dtype`."""
     order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
     shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
     return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
@@ -48,7 +51,8 @@ def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int
 def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
 
-    tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
+    tree  TreeArrays with N nodes
+    work  Worklist for N nodes
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
@@ -63,7 +67,10 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
 
 @part_njit
 def visit(tree, tables, traverser, weight, rng, work, pruning):
-    """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
+    """Run the forward pass: strategies, strategy sums and sampled choices.
+
+    Returns (length of the worklist, nodes touched).
+    """
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
     prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
     prune_below = -pruning.below * weight
@@ -108,7 +115,7 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
 
 @part_njit
 def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
-    """Values from the leaves up, and the traverser's regret updates."""
+    """Run the backward pass: values from the leaves up, and regret updates of the traverser."""
     value, sigma = work.value, work.sigma
     sign = 1.0 - 2.0 * traverser
     for place in range(tail - 1, -1, -1):
@@ -122,7 +129,7 @@ def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
             continue
         actions, row = tree.count[node], work.start[node]
         for a in range(actions):
-            sigma[child + a] *= value[child + a]  # the strategy has served: what is left of it is its sum
+            sigma[child + a] *= value[child + a]  # the strategy is not needed any more
             if pruning.active and np.isnan(value[child + a]):
                 sigma[child + a] = 0
         value[node] = total_of(sigma, child, actions)

@@ -1,23 +1,22 @@
 """External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.2).
 
 An iteration is one deal and one traversal for each player with that deal.  At the traverser's nodes every action is
-walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that
-strategy is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first
-worklist: the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so
-that many cache misses are under way at once; the backward pass computes values and updates regrets.  Over packed trees
-each node is told where its value goes when it is pushed, and an opponent's hands that place on to the child he takes;
-so the backward pass meets the traverser's decisions alone.
+walked and regrets are updated.  At the opponent's nodes one action is sampled from its current strategy, which is added
+to its strategy sum.  The sum needs no reach factor: sampling supplies it.
 
-This is the kernel over packed betting trees, whose rows are handled as vectors; `general` beside it goes over general
-records, action by action, and both are equal to the last bit where both apply.  Arrays are taken out of their tuples
-once, at the top, and indices are unsigned: signed ones are checked for being negative at each access.  It branches on
-what was drawn: where that is predicted rightly, the next rows are asked for before this one has come.
+A traversal is a breadth-first worklist.  The forward pass computes strategies and pushes children.  It prefetches each
+child's row when it pushes the child, so that many cache misses are in flight.  The backward pass computes values and
+updates regrets.  Each pushed node has the index where its value goes.  An opponent's node passes this index on to its
+sampled child, so the backward pass visits only the traverser's decisions.
 
-With sampled pruning the traverser skips actions of very negative regret on 95 % of his traversals, but never on the
-last street and never where the action ends the hand.  An action is skipped only while others are played, so that its
-probability is 0 and the node's value stays exact (the published rule leaves it out of the value also where the strategy
-falls back on uniform play).  The value of a skipped child is nan.  Without the argument `pruning` none of this is
-compiled into a kernel.
+This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
+both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being negative at
+each access.  The kernel branches on draws: a right prediction starts the next prefetches early.
+
+With sampled pruning the traverser skips actions of very negative regret on 95 % of its traversals.  It never does so on
+the last street or if the action ends the hand.  An action is skipped only if its probability is 0, so the node's value
+stays exact.  (The published rule also skips it where the strategy falls back on uniform play.)  The value of a skipped
+child is nan.  Without the argument `pruning` the kernel is compiled without this code.
 """
 
 from typing import NamedTuple
@@ -42,12 +41,13 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class Pruning(NamedTuple):
-    """Sampled pruning of external sampling (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+    """Sampled pruning (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
 
-    active      int64    1: on most traversals the traverser does not look at hopeless actions
-    below       float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
-    floor       float64  chips, above `below`: regrets stay at -floor·weight or more, so that actions can come back
-    first_floor float64  the same on the first street; infinite where whoever adds its regrets up keeps them there
+    active       int64    1: the traverser skips pruned actions on most traversals
+    below        float64  chips; an action is pruned if its regret is below -below·weight, with the discount weight of
+                          updates
+    floor        float64  chips, above `below`; regrets are kept at -floor·weight or above, so that actions can return
+    first_floor  float64  the floor on the first street; infinite in strata, where the floor is applied to the totals
     """
 
     active: int
@@ -62,18 +62,20 @@ PRUNED_SHARE = 0.95
 
 
 class PackedWorklist(NamedTuple):
-    """Scratch of external sampling over a packed tree of D decisions; R is the dtype of the regrets.
+    """Scratch arrays of external sampling over a packed tree of D decisions.
 
-    order  [D] int32        decisions in the order visited
-    start  [D] int64        first regret cell of each one's row
-    slot   [D] int32        where its value goes
-    own    [D] int32        which of them are the traverser's: their numbers in `order`
-    first  [D] int32        where the values of each of those' children lie, one after the other
-    value  [D] R            chips for the traverser: the root's, then those of children of his decisions
-    sigma  [8·(D+1)] R      current strategies at his decisions; the last 8 cells serve the opponent's
-    updated [1] int64       table rows updated so far, added to by every call: regrets at the traverser's decisions,
-                            sums at the opponent's
-    seats  [2] int64        who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets stay
+    R is the dtype of the regrets.
+
+    order    [D] int32    decisions in the order visited
+    start    [D] int64    first regret cell of each decision's row
+    slot     [D] int32    index in `value` for each decision's value
+    own      [D] int32    numbers in `order` of the traverser's decisions
+    first    [D] int32    index in `value` of the first child of each of these; the other children follow
+    value    [D] R        chips for the traverser: at the root, then at children of its decisions
+    sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
+    updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
+    hand     HandRows     rows of the current deal
+    seats    [2] int64    players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
     """
 
     order: npt.NDArray[np.int32]
@@ -91,7 +93,7 @@ class PackedWorklist(NamedTuple):
 def new_packed_worklist(
     decisions: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
 ) -> PackedWorklist:
-    """Scratch for a packed tree of so many decisions and regrets of `dtype`."""
+    """Return scratch arrays for a packed tree of `decisions` decisions and regrets of `dtype`."""
     start = np.zeros(decisions, np.int64)
     order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
     value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
@@ -101,17 +103,24 @@ def new_packed_worklist(
 
 @nogil_njit
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
-    """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
+    """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
 
-    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; weight of updates; rng [4] uint64; work
-    PackedWorklist for D nodes; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the first
-    iteration that reaches limits[NODE_LIMIT].
+    tree     [D] PACKED_NODE
+    tables   TableArrays, changed in place
+    deals    Deals
+    limits   [3] int64, indexed by START, STOP and NODE_LIMIT
+    weight   discount weight of the updates
+    rng      [4] uint64, changed in place
+    work     PackedWorklist for D nodes, changed in place
+    pruning  Pruning
+
+    It stops after the first iteration that reaches limits[NODE_LIMIT].
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
     prune_below, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
-    spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
+    spare = sigma.shape[0] - LANES  # cells for the opponent's strategy, which is used at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
         for traverser in range(work.seats[0], work.seats[1]):
@@ -127,7 +136,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 nodes += node.touched
                 terminals, mine = np.int64(node.folds) + np.int64(node.ends), spare
                 skips = prunes and node.player == traverser and node.block // 2 < last_street
-                # Children first .. stop-1 are pushed; action and goes: of the first one, where its value goes.
+                # Children first .. stop-1 are pushed; `action` leads to the first, whose value goes to `goes`.
                 if node.player == traverser:
                     mine = np.int64(owned) * LANES
                     regret_matching_row(regret, row, actions, sigma, mine)

@@ -1,1 +1,1 @@
-"""Outcome sampling: the algorithm as a run sees it, and its two kernels."""
+"""Outcome sampling: the algorithm and its two kernels."""

@@ -1,4 +1,4 @@
-"""Outcome-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
+"""Outcome-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, Compil
 
 
 def tree_depth(tree: CompiledTree) -> int:
-    """Most decisions on a path from the root."""
+    """Return the most decisions on a path from the root."""
     depth = np.zeros(len(tree.parent), np.int64)
     for node, parent in enumerate(tree.parent):
         depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)
@@ -20,7 +20,7 @@ def tree_depth(tree: CompiledTree) -> int:
 
 
 class OutcomeSolver(SampledSolver):
-    """Iterations of outcome sampling."""
+    """Runs iterations of outcome sampling."""
 
     _config: OutcomeSamplingConfig
 
@@ -37,7 +37,7 @@ class OutcomeSolver(SampledSolver):
 
 
 class OutcomeSampling(SampledAlgorithm):
-    """One path for each player."""
+    """Outcome sampling: one sampled path for each player and deal."""
 
     options = OutcomeSamplingConfig
     walks_all = False

@@ -1,4 +1,7 @@
-"""Outcome sampling over general records, action by action; the algorithm and the faster kernel: `packed`."""
+"""Kernel of outcome sampling over general records, action by action.
+
+`packed` describes the algorithm and has the faster kernel for betting trees.
+"""
 
 import numpy as np
 
@@ -17,11 +20,12 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, epsilon):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
 
-    tree TreeArrays; paths with as many cells a strategy as any decision has actions.
+    tree   TreeArrays
+    paths  Paths with as many cells of strategy as any decision has actions
     """
     nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # not a 0 of its own type
+        stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # a literal 0 would have another numba type
         for j in range(stop - deal):
             locate(tables, deals, deal + j, paths.hand)
             for traverser in range(2):
@@ -39,7 +43,7 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, ep
 
 @part_njit
 def _walk(tree, tables, weight, word, paths, which, epsilon):
-    """Sample one path.  Returns (terminal node, decisions logged so far, nodes touched).
+    """Sample one path and return (terminal node, decisions logged so far, nodes touched).
 
     which  (number of the path in its group, decisions logged before)
     """
@@ -72,7 +76,7 @@ def _walk(tree, tables, weight, word, paths, which, epsilon):
 
 @part_njit
 def _update_paths(regret, logged, weight, paths):
-    """Regret updates of a group's own decisions, the last one logged first, in place."""
+    """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]
         place = paths.place[step.path]

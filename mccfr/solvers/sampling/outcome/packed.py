@@ -1,23 +1,23 @@
-"""Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.1 and appendix; Lanctot 2013, chapter 4).
+"""Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009; Lanctot 2013, chapter 4).
 
-One path is sampled for each player and deal.  The traverser explores: with probability epsilon he plays uniformly, else
-his current strategy; chance and the opponent play themselves, so only the traverser's own choices need correction, by
-1 / (probability of his choices so far).  That weight enters the regrets, with his own reach behind the node, and the
-opponent's strategy sums, which are collected at the opponent's nodes on the way down.
+Section 3.1 and the appendix of the paper of 2009 describe the algorithm.  One path is sampled for each player and deal.
+The traverser plays uniformly with probability epsilon, else its current strategy.  Chance and the opponent play their
+own probabilities.  So only the traverser's choices need a correction, by 1 / (probability of its choices so far).  This
+weight enters the regrets, with the traverser's own reach behind the node.  It also enters the opponent's strategy sums,
+which are updated at the opponent's nodes on the way down.
 
-This is the kernel over packed betting trees, whose rows are handled as vectors; `general` beside it goes over general
-records, action by action, and both are equal to the last bit where both apply.
+This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
+both give the same bits on betting trees.
 
-Deals are played in groups, of 32 but in the smallest games (`deals_together`).  All paths of a group are drawn from the
-regrets as they were before it, and then all their regret updates are added: so no path sees what another one of its
-group, or the other player's of its own deal, has learnt.  Groups begin at multiples of their length, counted in
-iterations of the run, so that what is learnt does not depend on where a run was stopped (`SampledSolver.run`).
+Deals are played in groups of 32, or fewer in the smallest games (`deals_together`).  All paths of a group are drawn
+from the regrets before the group; then all its regret updates are added.  Groups begin at multiples of their length, so
+the result does not depend on where a run was stopped (`SampledSolver.run`).
 
-They are what makes this kernel fast.  A path is a chain of cache misses, each waiting for the one before; paths of a
-group go down in step, a decision at a time, and every row is asked for one round before it is read.  Nothing in a round
-branches on what is drawn, because each wrong prediction would throw away the work begun on other paths: a path that has
-ended is dropped by not counting it, and decisions of the traverser and of the opponent are in lists of their own.
-Indices are unsigned where it counts: signed ones are checked for being negative at each access.
+Groups make this kernel fast, because a single path is a chain of cache misses.  All paths of a group go down together,
+one decision a round, and each row is prefetched one round before it is read.  Nothing in a round branches on a draw: a
+wrong prediction would discard the work begun on other paths.  A path that has ended is dropped by not counting it, and
+the traverser's and the opponent's decisions are in separate lists.  Indices are unsigned, because numba checks signed
+ones for being negative at each access.
 """
 
 import numpy as np
@@ -34,11 +34,18 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 @nogil_njit
 def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, epsilon):
-    """Run deals of a batch over a packed tree, in groups; `tables`, `rng` and `paths` are changed in place.
+    """Run deals of a batch over a packed tree, in groups; return (iterations run, nodes touched).
 
-    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; weight of updates; rng [4] uint64; paths
-    Paths with 8 cells a strategy; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
-    the first group that reaches limits[NODE_LIMIT].
+    tree     [D] PACKED_NODE
+    tables   TableArrays, changed in place
+    deals    Deals
+    limits   [3] int64, indexed by START, STOP and NODE_LIMIT
+    weight   discount weight of the updates
+    rng      [4] uint64, changed in place
+    paths    Paths with 8 cells of strategy, changed in place
+    epsilon  float64 in (0, 1], probability of exploration
+
+    It stops after the first group that reaches limits[NODE_LIMIT].
     """
     nodes, deal, share, together = 0, limits[START], exploration(epsilon), paths.place.shape[0] // 2
     for block in range(paths.to_sum.shape[0]):
@@ -87,9 +94,9 @@ def _begin(tree, tables, deals, deal, stop, rng, paths):
 
 @inline_njit
 def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
-    """One decision on each of the `own` paths where the traverser acts, in place; they are logged from `logged` on.
+    """Sample one decision on each of the `own` paths where the traverser acts, in place.
 
-    Returns (paths of these that go on, nodes touched).
+    The decisions are logged from `logged` on.  Returns (number of these paths that go on, nodes touched).
     """
     places, steps, sigma, going, kept, nodes = paths.place, paths.step, paths.sigma, paths.going, 0, 0
     for j in range(own):
@@ -111,9 +118,10 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
 
 @inline_njit
 def _opponents_decisions(tree, tables, others, level, kept, paths, weight):
-    """One decision on each of the `others` paths where the opponent acts; its strategy sums, in place.
+    """Sample one decision on each of the `others` paths where the opponent acts.
 
-    Returns (paths that go on, `kept` of them before, nodes touched).
+    Adds to the opponent's strategy sums, in place.  Returns (number of paths that go on, including `kept` from before,
+    nodes touched).
     """
     regret, strategy_sum, places, sigma = tables.regret, tables.strategy_sum, paths.place, paths.sigma
     to_sum, going, nodes = paths.to_sum, paths.going, 0
@@ -135,9 +143,10 @@ def _opponents_decisions(tree, tables, others, level, kept, paths, weight):
 
 @inline_njit
 def _go_on(tree, tables, kept, paths):
-    """Put `kept` paths at their next decisions and ask for the rows there, in place; returns (own, opponents').
+    """Move `kept` paths to their next decisions and prefetch the rows there, in place.
 
-    A loop of its own, which is short, so that more requests are under way at once than between the choices.
+    Returns (paths where the traverser acts, paths where the opponent acts).  A short loop of its own keeps more
+    prefetches in flight than one that also samples.
     """
     regret, strategy_sum, places, going = tables.regret, tables.strategy_sum, paths.place, paths.going
     start, to_sum, sigma = paths.start, paths.to_sum, paths.sigma
@@ -152,7 +161,7 @@ def _go_on(tree, tables, kept, paths):
         row = start[(i >> _ONE) * blocks + block] + below.slot
         place.row = row
         prefetch_to_write(regret, row)
-        # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
+        # The traverser's nodes, and blocks without sums, need no second line: prefetch one that is already cached.
         sums = row + to_sum[block]
         prefetch_one((1 - mine) * np.int64(sums >= 0), (sigma, strategy_sum), (0, sums))
         going[0, own], going[1, others] = i, i
@@ -162,10 +171,10 @@ def _go_on(tree, tables, kept, paths):
 
 @inline_njit
 def _learn(regret, logged, paths, weight):
-    """Regret updates of a group's own decisions, the last one logged first, in place."""
+    """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[np.uint64(place_in_log)]
         place = paths.place[np.uint64(step.path)]
         here = place.value * step.taken
         update_sampled_row(regret, step.row, step.actions, step.action, (place.value, here), weight)
-        place.value = here  # own reach behind a node turns what its action was worth into what the node is worth
+        place.value = here  # value of the node: value of the action times its probability

@@ -1,4 +1,4 @@
-"""The paths of a group of deals, which both kernels of outcome sampling go; and how their actions are drawn."""
+"""Paths of a group of deals in outcome sampling, and the draws of their actions, for both kernels."""
 
 from typing import NamedTuple
 
@@ -12,9 +12,11 @@ from mccfr.solvers.sampling.common import HandRows, new_hand
 _LOWER = np.uint64(0xFFFFFFFF)
 
 DEALS_TOGETHER = 32
-"""Most deals of a group of outcome sampling, two paths each: enough to keep many cache misses under way, few enough for
-the first cache."""
-_INFOSETS_A_DEAL = 8  # of a group, at least: where a group meets each row many times, it learns less by a node
+"""Most deals of a group of outcome sampling, with two paths each.
+
+Enough to keep many cache misses in flight, and few enough for the first-level cache.
+"""
+_INFOSETS_A_DEAL = 8  # at least: a group that visits the same rows many times learns less for each node
 
 PATH_STEP = np.dtype(
     [
@@ -25,8 +27,14 @@ PATH_STEP = np.dtype(
         ("actions", np.int16),
     ]
 )
-"""A decision of the traverser: first regret cell, probability of the action by his strategy, number of the path in its
-group, action, and how many there were."""
+"""A decision of the traverser.
+
+row      first regret cell
+taken    probability of the action in the current strategy
+path     number of the path in its group
+action   sampled action
+actions  number of actions
+"""
 
 PATH_PLACE = np.dtype(
     [
@@ -38,21 +46,29 @@ PATH_PLACE = np.dtype(
         ("action", np.int32),
     ]
 )
-"""Where a path is: first regret cell, random word, probability of the traverser's choices so far, chips for him behind
-the decision to be updated next over that probability, node, and the action that was drawn there."""
+"""Position of a path.
+
+row          first regret cell
+word         random word
+probability  probability of the traverser's choices so far
+value        traverser's chips behind the next decision to be updated, divided by `probability`
+node         current node
+action       action drawn there
+"""
 
 
 class Paths(NamedTuple):
-    """Scratch of outcome sampling: paths of a group, W = 2·deals of at most L decisions (B blocks).
+    """Scratch arrays of outcome sampling: W = 2·deals paths of at most L decisions; B blocks.
 
-    place   [W] PATH_PLACE     path 2·d + p is player p's of deal d
-    step    [W·L] PATH_STEP    the traversers' decisions in the order visited
-    sigma   [A] R              the strategy at hand, in the dtype of the regrets, of at most A actions
-    updated [1] int64          table rows updated so far, as in `Worklist`
-    hand                       of the deal at hand (general records; what follows: packed trees)
-    going   [3, W] int32       paths that have not ended: where the traverser acts, where his opponent does, and both
-    start   [W/2·B] int64      first regret cell of the hand of each deal in each block
-    to_sum  [B] int64          from a regret cell's index to that of the strategy sum beside it
+    place    [W] PATH_PLACE   path 2·d + p is player p's path of deal d
+    step     [W·L] PATH_STEP  decisions of the traversers in the order visited
+    sigma    [A] R            current strategy, in the dtype of the regrets, for at most A actions
+    updated  [1] int64        table rows updated so far, as in `Worklist`
+    hand     HandRows         rows of the current deal (general records only)
+    going    [3, W] int32     paths that have not ended: where the traverser acts, where the opponent acts, all (packed
+                              only)
+    start    [W/2·B] int64    first regret cell of each deal in each block (packed only)
+    to_sum   [B] int64        distance from a regret cell's index to that of its strategy sum (packed only)
     """
 
     place: npt.NDArray[np.void]
@@ -66,12 +82,18 @@ class Paths(NamedTuple):
 
 
 def deals_together(infosets: int) -> int:
-    """Deals of a group of outcome sampling in a game of so many infosets."""
+    """Return the number of deals of a group in a game of `infosets` infosets."""
     return max(1, min(DEALS_TOGETHER, infosets // _INFOSETS_A_DEAL))
 
 
 def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Paths:
-    """Scratch for groups of `deals`, paths of at most `depth` decisions of `max_actions`, regrets of `dtype`."""
+    """Return scratch arrays for groups of `deals` deals.
+
+    depth        most decisions on a path
+    max_actions  most actions of a decision
+    blocks       number of blocks
+    dtype        dtype of the regrets
+    """
     return Paths(
         np.zeros(2 * deals, PATH_PLACE),
         np.zeros(2 * deals * depth, PATH_STEP),
@@ -86,7 +108,7 @@ def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.
 
 @intrinsic
 def prefetch_one(typing_context, which, arrays, indices):
-    """Ask for the line of arrays[which][indices[which]], without a branch: for what is random."""
+    """Prefetch the cache line of arrays[which][indices[which]] without a branch, for a random `which`."""
 
     def codegen(context, builder, signature, arguments):
         which_, arrays_, indices_ = arguments
@@ -104,7 +126,10 @@ def prefetch_one(typing_context, which, arrays, indices):
 
 @intrinsic
 def uniform_like(typing_context, array, word):
-    """A number in [0, 1), or by rounding 1, from the upper half of 64 random bits, in the dtype of `array`."""
+    """Return a random number in [0, 1), or 1 by rounding, in the dtype of `array`.
+
+    It is made from the upper half of the 64 random bits in `word`.
+    """
 
     def codegen(context, builder, signature, arguments):
         element = context.get_value_type(array.dtype)
@@ -116,11 +141,14 @@ def uniform_like(typing_context, array, word):
 
 @njit
 def exploration(epsilon):
-    """The number (uint64) below which the lower half of 64 random bits lies with probability epsilon."""
+    """Return the uint64 below which the lower half of 64 random bits lies with probability epsilon."""
     return np.uint64(epsilon * 2.0**32)
 
 
 @part_njit
 def explores(word, share):
-    """Whether random bits ask for exploration; `share` from `exploration`.  `uniform_like` takes their other half."""
+    """Return whether to explore, by the lower half of `word`; `uniform_like` uses the upper half.
+
+    share  from `exploration`
+    """
     return (word & _LOWER) < share
