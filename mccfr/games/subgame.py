@@ -16,7 +16,7 @@ from mccfr.trees.lines import line_text, put_in_chips
 def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:
     """Return the subgame after a decision of a hold'em game, with lossless infosets.
 
-    node    a decision after the flop, of a full hold'em game or an endgame
+    node    a decision on the flop or later, of a full game or an endgame
     board   the board cards at this decision, in order of dealing
     ranges  [2, 1326] each player's weights of hands; the joint weight of a pair is the product
 
