@@ -170,9 +170,6 @@ class ListedDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first..first+count-1 into `deals`.
-
-        Raises `ValueError` if no two disjoint hands of the ranges were found.
-        """
+        """Write a batch of deals into `deals`."""
         if not draw_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals):
             raise ValueError("the two ranges hardly hold two hands that can be dealt together: no deal was found")

@@ -88,7 +88,7 @@ class WholeDeck(DealtCards):
     reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards dealt up to and including `street`."""
+        """Return the number of board cards on `street`."""
         return sum(self.board_cards[: street + 1])
 
     @property
@@ -107,18 +107,18 @@ class WholeDeck(DealtCards):
         return COMBO_COUNT
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the dealer of one worker's training deals."""
+        """Return a worker's dealer."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
     def seated(self, other: Cards) -> Cards:
-        """Return cards in which player 0 has these buckets and player 1 those of `other`."""
+        """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
             raise self.apart(other)
         return SeatedDeck((self, other), np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1))
 
     @property
     def layout(self) -> BucketLayout:
-        """Layout of the bucket tables in one block of memory."""
+        """Memory layout of the bucket tables."""
         known = tuple(self.cards_on(street) for street in range(self.streets))
         return BucketLayout(known, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets)))
 
@@ -150,7 +150,7 @@ class WholeDeck(DealtCards):
 
     @property
     def listing_bytes(self) -> int:
-        """Additional bytes that an exact evaluation needs to list all boards."""
+        """Bytes needed to list all boards."""
         return LISTED_BYTES if self.can_list else 0
 
     def listed(self) -> ListedCards:
@@ -179,7 +179,7 @@ class WholeDeck(DealtCards):
         parents: Sequence[npt.NDArray[np.int32]],
         rows: Sequence[npt.NDArray[np.int32]],
     ) -> ListedCards:
-        """Return listed cards of some boards of each street, with the buckets [boards, 1326] of both players."""
+        """Return listed cards of some boards, with each street's buckets [boards, 1326]."""
         strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
         for board in boards[-1].tolist():
             strength.setdefault(tuple(sorted(board)), board)
@@ -196,7 +196,7 @@ class WholeDeck(DealtCards):
         )
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """Return the cards of the subgame that begins once `board` is dealt on `street`.
+        """Return the cards of the subgame after `board`.
 
         board  its cards in order of dealing
 
@@ -222,7 +222,7 @@ class WholeDeck(DealtCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [1326] the bucket of each hand on a board, equal for both players."""
+        """Return [1326] both players' buckets on a board."""
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
@@ -239,12 +239,12 @@ class WholeDeck(DealtCards):
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [S, 1326] `bucket_row` of every street of a full board, its cards in order of dealing."""
+        """Return [S, 1326] the buckets on each street of a full board."""
         check_board(board, (self.cards_on(self.streets - 1),))
         return np.stack(self._path_rows(self.streets - 1, tuple(board)))
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
-        """Return the hands on a full board, given by its cards in order of dealing; every hand has weight 1."""
+        """Return the hands on a full board, each with weight 1."""
         cards = [int(card) for card in board]
         shared = self.board_buckets(cards)
         hands = np.flatnonzero(self.live(self.streets - 1, cards))
@@ -287,7 +287,7 @@ class WholeDeck(DealtCards):
         return tuple(tuple(board[: self.cards_on(each)]) for each in range(street + 1))
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the boards of the next street after `board`, with the new cards in one order only."""
+        """Return the next street's boards after `board`, new cards in one order only."""
         before = () if street < 0 else tuple(board)
         left = [card for card in range(CARD_COUNT) if card not in before]
         return [(*before, *more) for more in combinations(left, self.board_cards[street + 1])]
@@ -312,11 +312,11 @@ class WholeDeck(DealtCards):
         return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """Return the cards of a board as bits."""
+        """Return a board's cards as bits."""
         return np.uint64(card_mask(board))
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [1326] the showdown order of each hand on a full board."""
+        """Return [1326] strengths on a full board."""
         return board_strengths(full)
 
     def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
@@ -335,11 +335,11 @@ class WholeDeck(DealtCards):
         return cards_text(board)
 
     def board_deck(self) -> list[str]:
-        """Return the texts of all 52 cards, lowest first."""
+        """Return the texts of all 52 cards."""
         return [card_text(card) for card in range(CARD_COUNT)]
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the cards of a board's text; `ValueError` if it is no board of the street."""
+        """Return the cards of a board's text."""
         board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
             wanted = (
@@ -351,7 +351,7 @@ class WholeDeck(DealtCards):
         return board
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand on a board, from their texts; preflop also of a class (AKs, 72o, QQ)."""
+        """Return the bucket of a hand, or preflop of a class (AKs, 72o, QQ)."""
         cards, hands = self.read_board(street, board), self.find_hands(hand)
         row = self.bucket_row(street, player, cards)[hands]
         live = row[row != NO_BUCKET]
@@ -373,7 +373,7 @@ class WholeDeck(DealtCards):
         return np.array([high * (high - 1) // 2 + low])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand: bucket} of all combinations on a board; preflop of all classes (AA, AKs, 72o)."""
+        """Return {hand: bucket} of all hands, or preflop of all classes (AA, AKs, 72o)."""
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}

@@ -91,7 +91,7 @@ class DeckDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first..first+count-1 into `deals`."""
+        """Write a batch of deals into `deals`."""
         draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
         if self._histories is not None:
             self._histories.replace(deals.bucket[:count])
@@ -113,7 +113,7 @@ class SeatedDealer:
         self.cards = np.zeros((0, DEAL_CARDS), np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first..first+count-1 into `deals`, and their cards into `cards`."""
+        """Write a batch of deals into `deals`, and their cards into `cards`."""
         self.cards = np.zeros((count, DEAL_CARDS), np.int8)
         draw_cards(self._seed, self._worker, DEALS, first, count, self._state, self.cards)
         board_cards = int(self._buckets[0].board_cards[-1])

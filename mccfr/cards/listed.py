@@ -28,7 +28,7 @@ class ListedCards(DealtCards):
 
     H hands (one list for both players), S streets, B_s boards on street s.
 
-    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two (games without cards: both -1)
+    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two
     hand_names     [H]             text of each hand: "K", "AsKh"
     reach          [2, H] float64  range weights; the joint weight of a disjoint pair is the product
     board_cards    S × [B_s, n]    all board cards dealt up to and including street s, in order of dealing
@@ -56,7 +56,7 @@ class ListedCards(DealtCards):
         return [card_masks(boards) for boards in self.board_cards]
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards dealt up to and including `street`."""
+        """Return the number of board cards on `street`."""
         return self.board_cards[street].shape[1]
 
     @property
@@ -66,12 +66,12 @@ class ListedCards(DealtCards):
 
     @property
     def deck_size(self) -> int:
-        """Number of cards in the deck that hands can hold, at least 1."""
+        """Largest card number in a hand plus 1, at least 1."""
         return max(1, int(self.hand_cards.max()) + 1)
 
     @property
     def most_hands(self) -> int:
-        """Largest number of hands in a player's range, at least 1."""
+        """Size of the larger range, at least 1."""
         return max(1, int((self.reach > 0).sum(axis=1).max()))
 
     def listed(self) -> "ListedCards":
@@ -79,7 +79,7 @@ class ListedCards(DealtCards):
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """Return the cards of the subgame that begins once board `board` is dealt on `street`."""
+        """Return the cards of the subgame after board number `board` of `street`."""
         if not 0 <= board < len(self.board_cards[street]):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
@@ -104,11 +104,11 @@ class ListedCards(DealtCards):
         )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the dealer of one worker's training deals."""
+        """Return a worker's dealer."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def seated(self, other: Cards) -> "ListedCards":
-        """Return cards in which player 0 has these buckets and player 1 those of `other`."""
+        """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, ListedCards):
             raise self.apart(other)
         sides = zip(self.bucket, other.bucket, strict=True)
@@ -119,7 +119,7 @@ class ListedCards(DealtCards):
         )
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands on a full board, given by its index on the last street."""
+        """Return the hands on board number `board` of the last street."""
         if not isinstance(board, int | np.integer):
             raise ValueError(f"board {board}: boards are listed, give the number of one")
         if not 0 <= board < len(self.board_cards[-1]):
@@ -136,7 +136,7 @@ class ListedCards(DealtCards):
         return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield the player's buckets on `street` and on the street before, board by board."""
+        """Yield buckets on `street` and the street before, by board."""
         live = self.reach[player] > 0
         for board, over in enumerate(self.board_parent[street].tolist()):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, over]
@@ -144,7 +144,7 @@ class ListedCards(DealtCards):
             yield bucket[held], before[held]
 
     def held(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, weights) of every hand on every board, with the player's range weights."""
+        """Yield (buckets, range weights) of all hands on all boards."""
         for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
             possible = (bucket >= 0) & (reach > 0)
             yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
@@ -176,14 +176,14 @@ class ListedCards(DealtCards):
         return [(deal, weight / total) for deal, weight in found]
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """Return the indices of the boards of streets 0 to `street` that lead to `board`."""
+        """Return the board numbers that lead to `board`, itself last."""
         found = [board]
         for parents in self.board_parent[street:0:-1]:
             found.append(int(parents[found[-1]]))
         return tuple(found[::-1])
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the indices of the boards of the next street after `board`."""
+        """Return the next street's board numbers after `board`."""
         if street < 0:
             return list(range(self.first_boards))
         found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
@@ -199,7 +199,7 @@ class ListedCards(DealtCards):
         return {}
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
-        """Return the last-street boards after `board`, and how many of them leave any one pair of hands."""
+        """Return the last-street boards after `board`, and how many of them fit any one pair of hands."""
         found = self._kept.get((street, board))
         if found is None:
             if len(self._kept) >= _KEPT:
@@ -224,7 +224,7 @@ class ListedCards(DealtCards):
     def full_boards(
         self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return the indices of full boards after `board` without the cards `taken`, and the factor for means."""
+        """Return numbers of full boards without the cards `taken`, and the factor for means."""
         last, each = self._last_boards(street, board)
         held = np.uint64(sum(1 << card for card in taken))
         last = last[(self.board_masks[-1][last] & held) == 0]
@@ -232,15 +232,15 @@ class ListedCards(DealtCards):
         return drawn.tolist(), len(last) / each
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """Return the cards of a board as bits."""
+        """Return a board's cards as bits."""
         return np.uint64(self.board_masks[street][board])
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [H] the bucket of each of a player's hands on a board."""
+        """Return [H] the player's buckets on a board."""
         return self.bucket[street][player, board]
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """Return [H] the showdown order of each hand on a full board."""
+        """Return [H] strengths on a full board."""
         return self.strength[full]
 
     # --- texts ---
@@ -250,7 +250,7 @@ class ListedCards(DealtCards):
         return self.hand_names[hand]
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Return the hands that a text can mean; `ValueError` if there is none."""
+        """Return the hands that a text matches."""
         return find_hands(self, text)
 
     def board_text(self, street: int, board: Board) -> str:
@@ -258,15 +258,15 @@ class ListedCards(DealtCards):
         return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the index of the first board that matches a text; `ValueError` if there is none."""
+        """Return the first board number that matches a text."""
         return int(find_boards(self, street, text or None)[0])
 
     def board_deck(self) -> list[str]:
-        """Return the texts of the cards that a board can hold, lowest first."""
+        """Return the texts of all board cards, ascending."""
         return [self.card_texts[card] for card in np.unique(self.board_cards[-1]).tolist() if card in self.card_texts]
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand on a board for a player, from their texts."""
+        """Return the bucket of a hand on a board."""
         hands, boards = find_hands(self, hand), find_boards(self, street, board)
         disjoint = (self.hand_masks()[hands] & self.board_masks[street][boards][:, None]) == 0
         if not disjoint.any():
@@ -297,7 +297,7 @@ class ListedCards(DealtCards):
         return found
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand, board) for every possible bucket, ascending, with its first hand."""
+        """Return (bucket, first hand, board) of every bucket."""
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         found, first = np.unique(bucket, return_index=True)
         places = [divmod(int(place), bucket.shape[1]) for place in first]
@@ -309,7 +309,7 @@ class ListedCards(DealtCards):
 
     @cached_property
     def card_texts(self) -> dict[int, str]:
-        """Text of each card that a hand can hold, by card number."""
+        """Texts of all hand cards, by number."""
         return card_names(self)
 
     def bucket_table(self, street: int) -> str | None:

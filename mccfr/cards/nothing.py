@@ -22,12 +22,12 @@ class NoCards(Cards):
     buckets: npt.NDArray[np.int64] = field(default_factory=lambda: np.ones((1, 2), np.int64))
 
     def cards_on(self, street: int) -> int:
-        """Return 0: there are no board cards."""
+        """Return 0."""
         return 0
 
     @property
     def boards(self) -> int | None:
-        """None: there are no boards."""
+        """None: no boards."""
         return None
 
     @property
@@ -41,42 +41,42 @@ class NoCards(Cards):
         return 1
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return a dealer whose every deal has bucket 0 and a tied showdown."""
+        """Return a dealer of bucket 0 and ties."""
         return ListedDealer(no_deal_arrays(), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Raise `ValueError`: there are no boards."""
+        """Raise `ValueError`: no boards."""
         raise ValueError("the game keeps its chance in the tree: boards need cards beside it")
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield bucket 0, with bucket 0 on the street before, once."""
+        """Yield bucket 0 once, with bucket 0 before."""
         one = np.zeros(1, np.int64)
         yield one, one
 
     def held(self) -> Iterator[HeldBuckets]:
-        """Yield bucket 0 with weight 1, once for each street and player."""
+        """Yield bucket 0 with weight 1 for each street and player."""
         for _ in range(2 * self.streets):
             yield np.zeros(1, np.int32), np.ones(1)
 
     @property
     def can_list(self) -> bool:
-        """False: there are no hands or boards to list."""
+        """False: there are no hands."""
         return False
 
     def listed(self) -> ListedCards:
-        """Raise `ValueError`: there are no hands or boards to list."""
+        """Raise `ValueError`: no hands."""
         raise ValueError("the game keeps its chance in the tree: this needs cards beside it")
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """Raise `ValueError`: there are no boards."""
+        """Raise `ValueError`: no boards."""
         raise ValueError("the game keeps its chance in the tree: boards need cards beside it")
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Raise `ValueError`: there are no hands."""
+        """Raise `ValueError`: no hands."""
         raise ValueError("the game has no cards: leave hand and board out")
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Raise `ValueError`: there are no hands."""
+        """Raise `ValueError`: no hands."""
         raise ValueError("the game has no cards: leave hand and board out")
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:

@@ -31,7 +31,7 @@ class SeatedDeck(Cards):
     buckets: npt.NDArray[np.int64]
 
     def cards_on(self, street: int) -> int:
-        """Return the number of board cards dealt up to and including `street`."""
+        """Return the number of board cards on `street`."""
         return self.decks[0].cards_on(street)
 
     @property
@@ -50,17 +50,17 @@ class SeatedDeck(Cards):
         return self.decks[0].most_hands
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """Return the dealer of one worker, which looks up each player's buckets in that player's tables."""
+        """Return a worker's dealer."""
         tables, histories = [deck.lookup for deck in self.decks], [deck.histories for deck in self.decks]
         return SeatedDealer(tables, histories, seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands on a full board, given by its cards, with each player's own buckets."""
+        """Return the hands on a full board."""
         own, others = (deck.board_hands(board) for deck in self.decks)
         return own._replace(bucket=np.stack([own.bucket[:, 0], others.bucket[:, 1]], axis=1))
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Yield the player's buckets on `street` and on the street before."""
+        """Yield buckets on `street` and the street before."""
         return self.decks[player].bucket_pairs(street, player)
 
     @property
@@ -70,27 +70,27 @@ class SeatedDeck(Cards):
 
     @property
     def listing_bytes(self) -> int:
-        """Additional bytes that an exact evaluation needs to list all boards."""
+        """Bytes needed to list all boards."""
         return self.decks[0].listing_bytes
 
     def listed(self) -> ListedCards:
-        """Return the cards with all boards listed and each player's own buckets."""
+        """Return the cards with all boards listed."""
         own, others = (deck.listed() for deck in self.decks)
         return own.seated(others)
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """Return the listed cards after a board, with each player's own buckets."""
+        """Return the cards of the subgame after `board`."""
         own, others = (deck.after(street, board) for deck in self.decks)
         return own.seated(others)
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Return the bucket of a hand on a board in the player's abstraction."""
+        """Return the player's bucket of a hand."""
         return self.decks[player].hand_bucket(street, player, hand, board)
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Return {hand: bucket} on a board in the player's abstraction."""
+        """Return the player's {hand: bucket} on a board."""
         return self.decks[player].hand_buckets(street, player, board)
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """Return (bucket, hand, board) for every bucket of the player's abstraction."""
+        """Return (bucket, hand, board) of every bucket."""
         return self.decks[player].bucket_texts(street, player)

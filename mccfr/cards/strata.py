@@ -119,8 +119,7 @@ def _renumbered(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Number the (stratum, bucket) pairs that occur, stratum by stratum.
 
-    bucket   [F, H] buckets
-    held     [F, H] bool: the cells to number
+    bucket   [F, H], of which the cells `held` [F, H] are numbered
     stratum  [F] stratum of each board
 
     Returns the numbers [.] of the held cells, and the first number of each stratum [count+1].
@@ -169,7 +168,7 @@ def _board_weights(cards: ListedCards, boards: npt.NDArray[np.int64]) -> npt.NDA
     """Return [n] the probability of some boards of the second street, up to a common factor.
 
     Boards are drawn after the hands, uniformly among the disjoint ones. So a board's probability is proportional to the
-    weight of the pairs disjoint from it, if each pair leaves equally many boards. Raises `ValueError` if not.
+    weight of the pairs disjoint from it, if each pair fits equally many boards. Raises `ValueError` if not.
     """
     masks = cards.hand_masks()
     apart = (masks[:, None] & masks[None, :]) == 0

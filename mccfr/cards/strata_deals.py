@@ -1,7 +1,6 @@
 """Draws the deals of one stratum: first a board of the second street, then hands and later boards.
 
-The deal of iteration k of stratum s is a pure function of (seed, s, k). `mccfr.cards.deals` draws different deals for
-worker s from the same stream of random words.
+The deal of iteration k of stratum s is a pure function of (seed, s, k).
 """
 
 from typing import NamedTuple
@@ -119,10 +118,7 @@ class ListedStratumDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first..first+count-1 into `deals`.
-
-        Raises `ValueError` if no two disjoint hands of the ranges were found.
-        """
+        """Write a batch of deals into `deals`."""
         arrays, drawn = self._arrays, self._drawn
         if not draw_stratum_deals(arrays, drawn, self._seed, self._stratum, first, count, self._state, deals):
             raise ValueError("the two ranges hardly hold two hands that a board leaves: no deal was found")
@@ -147,7 +143,7 @@ class DeckStratumDealer:
         self._flops = np.ascontiguousarray((boards & ~3)[None] | renamed, np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write the deals of iterations first..first+count-1 into `deals`."""
+        """Write a batch of deals into `deals`."""
         cards = np.empty((count, DEAL_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)
         fill_results(self._evaluator, cards, count, self._tables.board_cards[-1], deals.result)

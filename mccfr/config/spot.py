@@ -84,10 +84,8 @@ Measured in docs/measured/spots.md.
 def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
     """Return a configuration that solves a spot by full-width CFR in float32.
 
-    game     keys of `[game]` without its name; keys of value None are left out
-    to       exploitability, as a share of the pot, at which to stop
-    workers  number of worker processes
-    seconds  time limit, or None
+    game  keys of `[game]` without its name; keys of value None are left out
+    to    exploitability, as a share of the pot, at which to stop
 
     Evaluations become rarer as the run proceeds.
     """

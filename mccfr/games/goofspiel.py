@@ -30,7 +30,7 @@ class _Round(NamedTuple):
 
 
 def count_goofspiel(cards: int) -> int:
-    """Return the number of histories, decisions and terminals, of a game with `cards` cards in each hand."""
+    """Return the number of histories (decisions and terminals) with `cards` cards in each hand."""
     rounds = (perm(cards, k) ** 2 * (1 + cards - k) for k in range(cards - 1))
     return sum(rounds) + perm(cards, cards - 1) ** 2
 

@@ -72,10 +72,7 @@ class InTree:
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
-        """Return (chips that player 0 wins, stake of the showdown) of an action that ends the hand.
-
-        The stake is multiplied by the showdown's result, +1, 0 or -1 for player 0.
-        """
+        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
         child = self._child(state.node, action)
         return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
 

@@ -21,8 +21,7 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
     ranges  [2, 1326] each player's weights of hands; the joint weight of a pair is the product
 
     Payoffs are those of the whole hand, including chips already in the pot, and lines count chips over the whole hand.
-    Raises `ValueError` for another game, another kind of node, a board of the wrong size, or ranges without a possible
-    deal.
+    Raises `ValueError` for another game or kind of node, a board of the wrong size, or ranges without a deal.
     """
     tree = game.tree
     if not game.is_holdem:

@@ -21,8 +21,6 @@ Cases that the mapping leaves open:
 * A tree action becomes a real action as follows. Raises keep their share of the pot, rounded to whole chips in games
   with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
   without a bet to call, a fold becomes a check.
-
-The player's own actions are mapped in the same way.
 """
 
 import re
@@ -170,10 +168,7 @@ class Translation:
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """Return (chips that player 0 wins, stake of the showdown) of an action that ends the hand.
-
-        The stake is multiplied by the showdown's result, +1, 0 or -1 for player 0.
-        """
+        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[Reading], state: BettingState, action: str) -> list[Reading]:

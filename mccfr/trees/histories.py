@@ -251,10 +251,9 @@ def build_history_tree(
     max_histories  most histories, chance nodes and terminals included
     name           of the game, for messages
 
-    Raises `UserCodeError` (a `ValueError`), naming the history, in these cases: `expand` raises or returns an invalid
-    result; a player lacks perfect recall; the actions of an infoset differ; more than MAX_DEPTH moves; more than
-    MAX_NAME_BYTES of infoset names. Raises `ValueError` above `max_histories` or the number that memory allows
-    (`most_histories`).
+    Raises `UserCodeError` (a `ValueError`), naming the history, if `expand` fails or returns an invalid result. It also
+    raises it if a player lacks perfect recall, if an infoset's actions differ, and above MAX_DEPTH moves or
+    MAX_NAME_BYTES. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
     """
     allowed = most_histories(max_histories)
     records, told_at, tell = _Records(), _COUNT_STEP, count_callback.get()
