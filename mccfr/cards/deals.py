@@ -127,7 +127,7 @@ def note_buckets(arrays, street, board, hand_0, hand_1, bucket):
 
 @part_njit
 def showdown(arrays, board, hand_0, hand_1):
-    """Return +1.0 if player 0 wins the showdown on a board of the last street, -1.0 if not, 0.0 for a tie."""
+    """Return +1.0 if player 0 wins on a board of the last street, -1.0 if player 1 does, 0.0 for a tie."""
     last = board - arrays.last_first[0]
     difference = arrays.strength[last, hand_0] - arrays.strength[last, hand_1]
     return np.float64((difference > 0) - (difference < 0))

@@ -119,7 +119,7 @@ class DealtCards(Cards):
         """Return [H] the showdown order of each hand on a full board; negative if they share a card."""
 
     def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """Return [K] showdowns of two hands on full boards: +1 if the first wins, -1 if not, 0 for a tie."""
+        """Return [K] showdowns of two hands on full boards: +1 the first wins, -1 the second, 0 a tie."""
         found = [self.strengths(board)[list(hands)] for board in full]
         return np.array([np.sign(float(one) - float(other)) for one, other in found])
 

@@ -128,10 +128,7 @@ class WholeDeck(DealtCards):
         return self.layout.length_bytes
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
-        """Return the cards with their bucket tables in `memory`.
-
-        fill  True: write the tables there, with the errors of `load`; False: another process has already written them
-        """
+        """Return the cards with their bucket tables in `memory`; `fill` raises the errors of `load`."""
         if fill:
             bucket_tables(self.load(), self.layout.board_cards, memory)
         return replace(self, memory=memory)
@@ -197,8 +194,6 @@ class WholeDeck(DealtCards):
 
     def after(self, street: int, board: Any) -> ListedCards:
         """Return the cards of the subgame after `board`.
-
-        board  its cards in order of dealing
 
         48 rivers can follow a turn, 2,352 turns and rivers a flop.
         """

@@ -79,7 +79,7 @@ class ListedCards(DealtCards):
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """Return the cards of the subgame after board number `board` of `street`."""
+        """Return the cards of the subgame after board index `board` of `street`."""
         if not 0 <= board < len(self.board_cards[street]):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
@@ -119,7 +119,7 @@ class ListedCards(DealtCards):
         )
 
     def board_hands(self, board: Any) -> BoardHands:
-        """Return the hands on board number `board` of the last street."""
+        """Return the hands on board index `board` of the last street."""
         if not isinstance(board, int | np.integer):
             raise ValueError(f"board {board}: boards are listed, give the number of one")
         if not 0 <= board < len(self.board_cards[-1]):
@@ -176,14 +176,14 @@ class ListedCards(DealtCards):
         return [(deal, weight / total) for deal, weight in found]
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """Return the board numbers that lead to `board`, itself last."""
+        """Return the board indices that lead to `board`, itself last."""
         found = [board]
         for parents in self.board_parent[street:0:-1]:
             found.append(int(parents[found[-1]]))
         return tuple(found[::-1])
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """Return the next street's board numbers after `board`."""
+        """Return the next street's board indices after `board`."""
         if street < 0:
             return list(range(self.first_boards))
         found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
@@ -224,7 +224,7 @@ class ListedCards(DealtCards):
     def full_boards(
         self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return numbers of full boards without the cards `taken`, and the factor for means."""
+        """Return indices of full boards without the cards `taken`, and the factor for means."""
         last, each = self._last_boards(street, board)
         held = np.uint64(sum(1 << card for card in taken))
         last = last[(self.board_masks[-1][last] & held) == 0]
@@ -258,7 +258,7 @@ class ListedCards(DealtCards):
         return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """Return the first board number that matches a text."""
+        """Return the index of the first board that matches a text."""
         return int(find_boards(self, street, text or None)[0])
 
     def board_deck(self) -> list[str]:

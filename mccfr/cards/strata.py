@@ -45,11 +45,11 @@ _SHARE_BITS = 40  # resolution of shares that are not integer multiples of the l
 class Strata:
     """A partition of a game's deals. N strata, S streets.
 
-    shares  [N] int64            probability of each stratum, up to a common factor
-    first   [N+1, S, 2] int64    buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
-    boards  N × [F]              boards of the second street, canonical ones for the full deck
-    weights N × [F] float64      probability of each board, up to a common factor
-    hottest float                largest probability of one bucket of the first street, over buckets and players
+    shares   [N] int64          probability of each stratum, up to a common factor
+    first    [N+1, S, 2] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
+    boards   N × [F]            boards of the second street, canonical ones for the full deck
+    weights  N × [F] float64    probability of each board, up to a common factor
+    hottest  float              largest probability of one bucket of the first street, over buckets and players
     """
 
     shares: npt.NDArray[np.int64]

@@ -110,7 +110,7 @@ class Kept:
 
 
 def allow(folders: Iterable[Path]) -> None:
-    """Permit imports of modules that artefacts name from these directories."""
+    """Permit imports, from these directories, of modules that artefacts name."""
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
 
@@ -249,7 +249,7 @@ def load(
 
 
 def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Add an imported module to the user's list, and update the entry when it imports more files."""
+    """Add an imported module to the user's list, again after each further file that it imports."""
 
     def write() -> None:
         file = getattr(sys.modules[module], "__file__", None) or ""

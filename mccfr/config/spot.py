@@ -19,7 +19,7 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
     """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
 
     `oop` and `ip` become the names that the rules use; file names are relative to `beside`. For a game from a file,
-    values equal to the defaults are left out, so that its identity stays the same. Raises `ValueError` for a menu that
+    values equal to the defaults are left out, so that its identity stays. Raises `ValueError` for a menu that
     names a position twice, or a range file that cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):

@@ -20,8 +20,8 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     later streets. A raise adds at least the street's largest bet or raise, at least the big blind; an all-in may be
     smaller. Amounts count the whole hand, antes included. If stack, blinds and ante are whole, so is every raise.
 
-    Raises `ValueError` for an invalid menu, for a stack that leaves no decision, and for a menu without limps and
-    without a raise for the button.
+    Raises `ValueError` for an invalid menu, a stack that leaves no decision, or a menu without limps or raises for the
+    button.
     """
     small, big = (min(ante + blind, stack) for blind in blinds)
     if small >= stack:

@@ -40,7 +40,7 @@ class Size(NamedTuple):
         * `3e`: geometric sizing: the share of the pot that, bet and called three times, puts in the `stack`
         * `e`: the same with one bet on each of the `streets` remaining
 
-        `x`, `bb` and chips count what is put in on this street only.
+        `x`, `bb` and chips count the amount put in on this street only.
         """
         level = state.to_call
         match self.unit:

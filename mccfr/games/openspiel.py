@@ -19,8 +19,8 @@ def import_openspiel(config: OpenSpielGame) -> Game:
     `information_state_string`, or by the history in games of perfect information without one. Payoffs are OpenSpiel's
     returns.
 
-    Raises `ValueError` if the package is missing, the game is unknown, a condition fails (the message says which), or
-    the game has more than MOST_HISTORIES histories.
+    Raises `ValueError` if the package is missing, the game is unknown, a condition fails, or the game has more than
+    MOST_HISTORIES histories.
     """
     try:
         import pyspiel

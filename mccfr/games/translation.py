@@ -1,10 +1,14 @@
 """Action translation: maps lines of real betting to decisions of a tree with few bet sizes, and back.
 
-A bet that the tree lacks is mapped at random to the next smaller or next larger size. With sizes A <= x <= B as shares
-of the pot, A has probability (B - x)(1 + A) / ((B - A)(1 + x)). This is the pseudo-harmonic mapping (Ganzfried &
-Sandholm 2013, "Action translation in extensive-form games with large action spaces", section 4). A size is the raise
-beyond the call, divided by the pot after the call: the real pot for real bets, the tree's pot for tree bets. A check or
-call has size 0.
+A bet of size x that the tree lacks is mapped at random to the next smaller size A or the next larger size B. By the
+pseudo-harmonic mapping, A has the probability
+
+    (B - x)(1 + A) / ((B - A)(1 + x))
+
+A size is the raise beyond the call, divided by the pot after the call. Real bets use the real pot, tree bets the
+tree's. A check or call has size 0.
+
+Ganzfried & Sandholm 2013, "Action translation in extensive-form games with large action spaces", section 4.
 
 Cases that the mapping leaves open:
 

@@ -1,8 +1,7 @@
 """Purified strategies, and strategies with low-probability actions removed (thresholding).
 
 Ganzfried, Sandholm & Waugh, "Strategy Purification and Thresholding: Effective Non-Equilibrium Approaches for Playing
-Large Games" (AAMAS 2012). Both remove actions that an average strategy retains from early iterations; the gain must be
-measured for each strategy.
+Large Games" (AAMAS 2012). Both remove actions that an average strategy retains from early iterations.
 
 Bots, exported policies and evaluations all use `simpler_rows`. Among equally likely actions, purification takes the
 first that is not a fold. So a row that training never reached, which is uniform, does not give up the pot.

@@ -84,8 +84,11 @@ def _cut(
 ]:
     """Return the members of all street trees. N nodes, M members, U trees.
 
-    In order: node [M] and kind [M] of each member, first member [U+1] of each tree, member [N] of each node in its
-    parent's tree, street tree [N] of each node.
+    * node [M] of each member
+    * kind [M] of each member
+    * first member [U+1] of each tree
+    * member [N] of each node in its parent's tree
+    * street tree [N] of each node
     """
     arrays, parent = tree.arrays, tree.parent
     if not np.isin(arrays.kind, (DECISION, TERMINAL)).all():
