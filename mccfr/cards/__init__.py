@@ -1,1 +1,1 @@
-"""What is dealt beside a game's tree: nothing, hands and boards that are listed, or the whole deck of hold'em."""
+"""Cards dealt beside a game's tree: none, listed hands and boards, or the full hold'em deck."""

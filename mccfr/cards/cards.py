@@ -1,8 +1,8 @@
-"""What every kind of cards answers for itself, so that nobody else asks which kind it is.
+"""Interface of a game's cards: dealing, buckets, texts, and the arrays that a policy stores.
 
-Three kinds: `mccfr.cards.nothing` (chance and hidden moves are in the tree), `mccfr.cards.listed` (every hand and board
-is in a list: small games, endgames) and `mccfr.cards.deck` (whole hold'em, whose boards are drawn and looked up).  The
-last two can be dealt at a table, and answer more (`mccfr.cards.dealt`).
+Implementations: `mccfr.cards.nothing` (chance is in the tree), `mccfr.cards.listed` (all hands and boards are listed:
+small games, endgames) and `mccfr.cards.deck` (full hold'em, boards drawn from the deck). The last two also implement
+`mccfr.cards.dealt`.
 """
 
 from abc import ABC, abstractmethod
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
     from mccfr.cards.listed import ListedCards
 
 BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
-"""Buckets of hands on a street, and of the same hands on the street before."""
+"""Iterator of pairs: buckets of some hands on a street, and their buckets on the street before."""
 HeldBuckets = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 """Buckets [n] of hands, and the weight [n] of each hand."""
 HELD_DEALS = 1 << 19
-"""Deals whose hands stand for all, where hands are not listed."""
+"""Number of sampled deals from which `Cards.held` takes its hands if hands are not listed."""
 HELD_WORKER = 1 << 33
-"""Whose deals these are: a worker, so to say, that no run has, nor a trained responder."""
+"""Worker number of the stream for `Cards.held`; no worker or trained responder has this number."""
 Difference = tuple[str, Any, Any]
-"""What differs between two games, and what it is in either."""
+"""Name of a property in which two games differ, and its value in each."""
 Narrow = Callable[[int], np.dtype[Any]]
-"""The dtype of a table of so many buckets; its largest number is none of them, and marks impossible hands."""
+"""Maps a number of buckets to a dtype whose largest value is no bucket and marks impossible hands."""
 
 
 class Dealer(Protocol):
     """Draws deals; the deal of an iteration is a function of (seed, worker, iteration) alone."""
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Fill deals 0..count-1 with those of iterations first..first+count-1, in place.
+        """Write the deals of iterations first..first+count-1 into entries 0..count-1 of `deals`.
 
-        Raises `ValueError` where the ranges hardly hold two hands that can be dealt together.
+        Raises `ValueError` if no two disjoint hands of the ranges were found.
         """
 
 
 class BoardHands(NamedTuple):
-    """A full board as `mccfr.solvers.public.sampled_board` takes it.  S streets, H hands.
+    """Hands on a full board, for `mccfr.solvers.public.sampled_board`. S streets, H hands.
 
-    live      2 × [n]            hands of each player that the board leaves and he may hold, ascending
-    weight    2 × [n] float64    his own weights of them
-    bucket    [S, 2, H] int32    buckets of all hands on the boards that lead to this one
-    strength  [H]                order at a showdown
+    live      2 × [n] int64      hands in each player's range that share no card with the board, ascending
+    weight    2 × [n] float64    their weights in that player's range
+    bucket    [S, 2, H] int32    buckets of all hands on this board and the boards before it
+    strength  [H]                showdown order, higher wins
     cards     [H, 2] int16       cards of each hand, -1 where it has fewer
     """
 
@@ -60,14 +60,14 @@ class BoardHands(NamedTuple):
 
 
 class Cards(ABC):
-    """Cards beside a game's tree.  S streets."""
+    """Cards dealt beside a game's betting tree. S streets."""
 
     dealt: ClassVar[bool] = True
-    """False where nothing is dealt beside the tree."""
+    """False if all chance is in the tree and no cards are dealt beside it."""
     source: ClassVar[str]
-    """What cards are dealt from, in words."""
+    """Phrase for messages: what the cards are dealt from, such as "the whole deck"."""
     stem: ClassVar[str] = ""
-    """How the names of what a policy stores of them begin."""
+    """Prefix of the names of a policy's arrays that describe the cards."""
     buckets: npt.NDArray[np.int64]
     """[S, 2] number of buckets of each street and player."""
 
@@ -76,47 +76,49 @@ class Cards(ABC):
         """Number of streets."""
         return len(self.buckets)
 
-    # --- what is dealt ---
+    # --- deals ---
 
     @abstractmethod
     def cards_on(self, street: int) -> int:
-        """Board cards dealt up to and with a street."""
+        """Return the number of board cards dealt up to and including `street`."""
 
     @property
     @abstractmethod
     def boards(self) -> int | None:
-        """Number of full boards where they are listed; None where they are drawn from the deck."""
+        """Number of full boards if boards are listed, None if they are drawn from the deck."""
 
     @property
     @abstractmethod
     def deck_size(self) -> int:
-        """Number of cards in the deck, as far as hands hold them; at the least 1."""
+        """Number of cards in the deck that hands can hold, at least 1."""
 
     @property
     @abstractmethod
     def most_hands(self) -> int:
-        """Most hands that a player may have on any board; at the least 1."""
+        """Largest number of hands in a player's range on any board, at least 1."""
 
     @abstractmethod
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """What draws the deals of one worker."""
+        """Return the dealer of one worker's training deals."""
 
     @abstractmethod
     def board_hands(self, board: Any) -> BoardHands:
-        """Hands on a full board, which is the number of a listed one, or cards of the deck in order of dealing.
+        """Return the hands on a full board.
 
-        Raises `ValueError` for what is no such board, and for cards without boards.
+        board  index of a listed board, or its cards in order of dealing
+
+        Raises `ValueError` if there is no such board, or if the game has no boards.
         """
 
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """Buckets of all hands that a player may hold on a street, and on the one before, some boards at a time."""
+        """Yield buckets on `street` and on the street before, for all hands in range, a few boards at a time."""
 
     def held(self) -> Iterator[HeldBuckets]:
-        """Block by block, 2·street + player: buckets of the hands that the player may hold there, and their weights.
+        """Yield (buckets, weights) of the hands in the player's range, for each block 2·street + player.
 
-        Which hands these are, and in which order they come, depends on what is dealt alone: the same cards in other
-        buckets give the same hands.  Where hands are not listed they are those of `HELD_DEALS` deals.
+        Hands and their order do not depend on the buckets, so that two abstractions of the same cards can be compared
+        hand by hand. If hands are not listed, they come from `HELD_DEALS` sampled deals, each with weight 1.
         """
         dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets)
         dealer.draw(0, HELD_DEALS, deals)
@@ -125,123 +127,131 @@ class Cards(ABC):
 
     @property
     def can_list(self) -> bool:
-        """Whether `listed` is possible."""
+        """True if `listed` is possible."""
         return True
 
     @property
     def listing_bytes(self) -> int:
-        """Memory that an exact evaluation needs for lists that are not there yet."""
+        """Additional bytes that an exact evaluation needs to list all boards."""
         return 0
 
     @abstractmethod
     def listed(self) -> "ListedCards":
-        """The same cards with every hand and board in a list; `ValueError` where there are none, or too many."""
+        """Return the same cards with all hands and boards listed; `ValueError` if impossible."""
 
     @abstractmethod
     def after(self, street: int, board: Any) -> "ListedCards":
-        """The cards once a board of a street lies: that one and those it was dealt on, and all that may follow.
+        """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
 
-        board  number of a listed board of the street, or cards of the deck in order of dealing
-        Hands that the board leaves are reached as before, others not.  Raises `ValueError` for what is no such board.
+        board  index of a listed board of the street, or its cards in order of dealing
+
+        The lists hold this board, its predecessors, and all boards that can follow. Hands that share a card with it get
+        weight 0. Raises `ValueError` if there is no such board.
         """
 
     def seated(self, other: "Cards") -> "Cards":
-        """The same cards where player 0 remembers them as here and player 1 as in `other`, each in his own buckets.
+        """Return cards in which player 0 has these buckets and player 1 those of `other`.
 
-        Raises `ValueError` for cards of another kind, or none.
+        Raises `ValueError` if `other` deals different cards or none.
         """
         raise self.apart(other)
 
     def apart(self, other: "Cards") -> ValueError:
-        """What `seated` raises for cards that cannot be dealt together."""
+        """Return the error that `seated` raises for cards that cannot be dealt together."""
         return ValueError(f"cards dealt from {self.source} and from {other.source} cannot be dealt in one game")
 
     @property
     def shared_bytes(self) -> int:
-        """Memory of tables that all processes of a run share (`in_memory`)."""
+        """Size in bytes of the tables that all processes of a run share (`in_memory`)."""
         return 0
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> Self:
-        """The cards with their tables in `memory` [shared_bytes], filled here in place or by another process before."""
+        """Return the cards with their tables in `memory` [shared_bytes].
+
+        fill  True: write the tables there; False: another process has already written them
+        """
         return self
 
     def at_table(self) -> "DealtCards":
-        """The same cards, to be dealt hand by hand and asked for ranges and boards; `ValueError` where none are."""
+        """Return the cards with the interface for tables and ranges; `ValueError` if none are dealt."""
         raise ValueError("the game keeps its chance in the tree: a table deals cards beside it")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """[canonical boards, 1326] buckets of each street, by `abstraction.boards`; `ValueError` for other cards."""
+        """Return each street's buckets [canonical boards, 1326], indexed as in `abstraction.boards`.
+
+        Raises `ValueError` for cards that have no such tables.
+        """
         raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
 
-    # --- what people write and read ---
+    # --- texts ---
 
     @abstractmethod
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Bucket of a hand on a board for a player, all as text.
+        """Return the bucket of a hand on a board for a player, from their texts.
 
-        Raises `ValueError` where hand or board name nothing, share a card, are outside the player's range, or may mean
-        several infosets; the message says what is allowed.
+        Raises `ValueError` if hand or board is invalid, they share a card, the hand is outside the player's range, or
+        the text matches several infosets. The message lists valid texts.
         """
 
     @abstractmethod
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """{hand: bucket} of every hand in a player's range that the board leaves; `ValueError` as in `hand_bucket`."""
+        """Return {hand: bucket} of the player's range on a board; `ValueError` as in `hand_bucket`."""
 
     @abstractmethod
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """(bucket, hand, board) of every bucket that can occur, ascending; of several hands the first."""
+        """Return (bucket, hand, board) for every possible bucket, ascending, with its first hand."""
 
     @property
     def card_texts(self) -> dict[int, str]:
-        """Text of every card that a hand may hold, by its number; empty where hands have none."""
+        """Text of each card that a hand can hold, by card number; empty if hands have no cards."""
         return {}
 
-    # --- what a policy stores ---
+    # --- arrays of a policy ---
 
     @property
     def drawn(self) -> Sequence[int] | None:
-        """Cards dealt to the board on each street, where boards are drawn from the deck; None where they are listed."""
+        """Board cards dealt on each street if boards are drawn from the deck; None if they are listed."""
         return None
 
     def bucket_table(self, street: int) -> str | None:
-        """Name of a street's table in `arrays`; None where hands have no buckets."""
+        """Return the name of a street's bucket table in `arrays`, or None if there is none."""
         return None
 
     def in_table(self, street: int) -> int:
-        """Number of buckets that a street's table knows."""
+        """Return the number of buckets in a street's table."""
         return int(self.buckets[street].max())
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """All arrays by name, one large one made at a time; tables of buckets in the dtype that `narrow` gives them."""
+        """Yield (name, array) of everything a policy stores, with bucket tables in the dtype from `narrow`."""
         yield from ()
 
     def texts(self) -> dict[str, list[str]]:
-        """All lists of text by name."""
+        """Return all lists of text that a policy stores, by name."""
         return {}
 
     @property
     def fits_policies(self) -> bool:
-        """Whether `arrays` and `texts` say all that finds a hand's bucket, as a policy needs it."""
+        """True if `arrays` and `texts` suffice to find the bucket of any hand."""
         return True
 
     def same_tables(self, other: "Cards") -> bool:
-        """Whether tables of buckets of one abstraction serve both; small ones are never shared."""
+        """Return True if policies with these and the other cards can share bucket tables."""
         return False
 
-    # --- what differs ---
+    # --- differences ---
 
     def differences(self, other: "Cards") -> Iterator[Difference]:
-        """What two players of one game would see that is not the same, buckets apart."""
+        """Yield every difference visible to the players of the two games, buckets excluded."""
         yield from unequal("what cards are dealt from", self.source, other.source)
 
 
 def unequal(what: str, one: Any, other: Any) -> Iterator[Difference]:
-    """The difference of two values that should be equal."""
+    """Yield a difference named `what` if two values are unequal."""
     if one != other:
         yield what, one, other
 
 
 def unlike(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
-    """The places where two arrays of one shape differ, and what stands there."""
+    """Yield (index, value, other value) for each cell in which two arrays of one shape differ."""
     for place in np.argwhere(np.asarray(one) != np.asarray(other)).tolist():
         yield tuple(place), one[tuple(place)].item(), other[tuple(place)].item()

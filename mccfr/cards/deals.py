@@ -1,7 +1,7 @@
-"""Deals of hands and boards that are listed.
+"""Draws deals of listed hands and boards.
 
-The deal of iteration k of a worker is a pure function of (seed, worker, k), so results do not depend on how many deals
-are drawn at a time, and a checkpoint needs no more than the iteration count.
+The deal of iteration k of a worker is a pure function of (seed, worker, k). So results do not depend on the batch size,
+and a checkpoint stores only the iteration count.
 """
 
 from typing import NamedTuple
@@ -13,23 +13,23 @@ from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1
-"""Of a hand that cannot be held on a board."""
+"""Bucket of a hand that is impossible on a board."""
 MAX_TRIES = 1_000_000
-"""Of drawing two hands that can be dealt together."""
+"""Number of rejected pairs of hands after which the deal kernels give up."""
 
 
 class DealArrays(NamedTuple):
-    """What the deal kernel takes.  H hands, S streets, boards of all streets in one list of T, B = 2·S blocks.
+    """Arrays of the deal kernel. H hands, S streets, T boards of all streets in one list.
 
-    accept      [2, H] float64   alias method: chance of keeping the drawn column
-    alias       [2, H] int32     alias method: the hand taken otherwise
+    accept      [2, H] float64   alias method: probability of keeping the drawn hand
+    alias       [2, H] int32     alias method: hand taken otherwise
     hand_mask   [H] uint64       cards of each hand as bits
     board_mask  [T] uint64       cards of each board as bits
-    board_child [T] int64        first board of the next street below a board (index into the list)
-    children    [S] int64        boards of street s below one board of street s-1; children[0]: boards to begin with
+    board_child [T] int64        index of the first board of the next street below a board
+    children    [S] int64        number of boards of street s below one board of street s-1; children[0]: first boards
     bucket      [T, 2, H] int32  bucket of a player's hand on a board
-    strength    [B_last, H] int32
-    last_first  [1] int64        index in the list of the first last-street board
+    strength    [B_last, H] int32  showdown order on the boards of the last street
+    last_first  [1] int64        index of the first board of the last street
     """
 
     accept: npt.NDArray[np.float64]
@@ -44,20 +44,24 @@ class DealArrays(NamedTuple):
 
 
 class Deals(NamedTuple):
-    """A batch of K deals.  bucket [K, 2·S] int32 by block; result [K] float64: +1 player 0 wins a showdown, -1, 0."""
+    """A batch of K deals. S streets.
+
+    bucket  [K, 2·S] int32 buckets, column 2·street + player
+    result  [K] float64 showdown: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie
+    """
 
     bucket: npt.NDArray[np.int32]
     result: npt.NDArray[np.float64]
 
 
 def card_masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.uint64]:
-    """[N, n] card numbers (-1: none) to [N] uint64 bit masks."""
+    """Return uint64 bit masks [N] of card numbers [N, n]; -1 means no card."""
     bits = np.where(cards >= 0, np.uint64(1) << np.maximum(cards, 0).astype(np.uint64), np.uint64(0))
     return np.bitwise_or.reduce(bits, axis=1, initial=np.uint64(0)).astype(np.uint64)
 
 
 def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-    """Walker's alias method (Vose 1991): acceptance [H] and alias [H] for drawing an index in proportion to weights."""
+    """Return acceptance [H] and alias [H] for drawing an index in proportion to weights [H] (Vose 1991)."""
     count = len(weights)
     scaled = weights * (count / weights.sum())
     accept, alias = np.ones(count), np.arange(count, dtype=np.int32)
@@ -69,14 +73,14 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
         scaled[high] -= 1 - scaled[low]
         if scaled[high] < 1:
             small.append(large.pop())
-    for i in small:  # rounding leaves columns a hair below 1; one without weight must never be drawn
+    for i in small:  # rounding can leave values just below 1; an index of weight 0 must never be drawn
         if weights[i] == 0:
             accept[i], alias[i] = 0, int(np.argmax(weights))
     return accept, alias
 
 
 def no_deal_arrays() -> DealArrays:
-    """For games that keep their chance in the tree: one hand, one board, bucket 0, every showdown a tie."""
+    """Return deal arrays with one hand, one board, bucket 0 and tied showdowns, for `NoCards`."""
     return DealArrays(
         np.ones((2, 1)),
         np.zeros((2, 1), np.int32),
@@ -91,20 +95,20 @@ def no_deal_arrays() -> DealArrays:
 
 
 def new_deals(count: int, streets: int) -> Deals:
-    """Room for a batch of `count` deals."""
+    """Allocate a batch of `count` deals."""
     return Deals(np.zeros((count, 2 * streets), np.int32), np.zeros(count, np.float64))
 
 
 @part_njit
 def draw_alias(state, accept, alias):
-    """An index in proportion to its weight, by `accept` [n] and `alias` [n] of `alias_table`."""
+    """Draw an index in proportion to its weight, from `accept` [n] and `alias` [n] of `alias_table`."""
     index = below(state, accept.shape[0])
     return np.int64(alias[index]) if uniform(state) >= accept[index] else index
 
 
 @part_njit
 def board_below(arrays, street, above, dead, state):
-    """A board of a street below the board `above`, uniformly among those without the cards `dead`."""
+    """Draw a board of `street` below board `above`, uniformly among those without the cards `dead` (bits)."""
     first = arrays.board_child[above] if street > 0 else np.int64(0)
     board = first
     if arrays.children[street] > 1:
@@ -116,14 +120,14 @@ def board_below(arrays, street, above, dead, state):
 
 @part_njit
 def note_buckets(arrays, street, board, hand_0, hand_1, bucket):
-    """Note both hands' buckets on a street's board in `bucket` [2·S], in place."""
+    """Write both hands' buckets on a street's board into `bucket` [2·S], in place."""
     bucket[2 * street] = arrays.bucket[board, 0, hand_0]
     bucket[2 * street + 1] = arrays.bucket[board, 1, hand_1]
 
 
 @part_njit
 def showdown(arrays, board, hand_0, hand_1):
-    """+1.0 where player 0 wins on a board of the last street, -1.0 where he loses, 0.0."""
+    """Return +1.0 if player 0 wins on a board of the last street, -1.0 if player 1 does, 0.0 for a tie."""
     last = board - arrays.last_first[0]
     difference = arrays.strength[last, hand_0] - arrays.strength[last, hand_1]
     return np.float64((difference > 0) - (difference < 0))
@@ -133,9 +137,9 @@ def showdown(arrays, board, hand_0, hand_1):
 def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. +count-1 into `deals` [K >= count], in place.
 
-    Two hands from the ranges, rejecting pairs that share a card (exactly the joint distribution reach[0]·reach[1] on
-    disjoint pairs); then for each street a board uniformly among those that hit neither hand.  `state` [4] uint64 is
-    scratch.  Returns False if MAX_TRIES draws found no disjoint pair.
+    Pairs of hands that share a card are rejected, so that disjoint pairs have probability proportional to
+    reach[0]·reach[1]. Each street's board is uniform among those disjoint from both hands. `state` [4] uint64 is
+    scratch. Returns False after MAX_TRIES rejected pairs.
     """
     for k in range(count):
         seed_stream(state, seed, worker, np.uint64(DEALS), np.uint64(first_iteration + k))
@@ -158,7 +162,7 @@ def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
 
 
 class ListedDealer:
-    """Deals hands and boards of a list: a `mccfr.cards.cards.Dealer`."""
+    """Draws deals of listed hands and boards (a `mccfr.cards.cards.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, seed: int, worker: int) -> None:
         self._arrays = arrays
@@ -166,6 +170,6 @@ class ListedDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Write a batch of deals into `deals`."""
         if not draw_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals):
             raise ValueError("the two ranges hardly hold two hands that can be dealt together: no deal was found")

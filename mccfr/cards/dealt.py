@@ -1,4 +1,4 @@
-"""Cards whose hands and boards have numbers and texts: what tables, ranges and run-outs ask of them."""
+"""Interface of cards with numbered hands and boards, for tables, ranges and run-outs."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -12,39 +12,39 @@ from mccfr.cards.cards import Cards
 from mccfr.cards.deals import card_masks
 
 Board = Any
-"""The board of a street: cards in order of dealing, or the number of a listed one."""
+"""Board of a street: its cards in order of dealing, or the index of a listed board."""
 DEALT = 1
-"""Worker, so to say, whose stream deals at tables: boards of other evaluations have number 0."""
+"""Worker number of the random stream for deals at tables; sampled boards of evaluations use 0."""
 
 
 class Deal(NamedTuple):
-    """Two hands, by their numbers, and the board of every street."""
+    """Two hands by number, and the board of every street."""
 
     hands: tuple[int, int]
     boards: tuple[Board, ...]
 
 
 class DealtCards(Cards):
-    """Cards beside a betting tree.  H hands in one list for both players, S streets."""
+    """Cards dealt beside a betting tree. H hands in one list for both players, S streets."""
 
     hand_cards: npt.NDArray[np.int16]
     """[H, 2] int16 cards of each hand, -1 where it has fewer than two."""
     reach: npt.NDArray[np.float64]
-    """[2, H] float64 each player's weight of each hand; a disjoint pair is dealt in proportion to the product."""
+    """[2, H] float64 range weights; a disjoint pair is dealt in proportion to the product."""
 
     def at_table(self) -> "DealtCards":
-        """These."""
+        """Return these cards."""
         return self
 
     # --- hands ---
 
     @property
     def hand_count(self) -> int:
-        """H."""
+        """Number of hands H."""
         return len(self.hand_cards)
 
     def hand_masks(self) -> npt.NDArray[np.uint64]:
-        """[H] uint64: one bit for each card of a hand."""
+        """Return [H] uint64 bit masks of the hands' cards."""
         return self._masks
 
     @cached_property
@@ -53,16 +53,16 @@ class DealtCards(Cards):
 
     @cached_property
     def hand_places(self) -> npt.NDArray[np.int64]:
-        """[H, 2] cards of each hand, `deck_size` where it has fewer than two: places in sums by card."""
+        """[H, 2] cards of each hand, `deck_size` instead of a missing card: indices into sums by card."""
         return np.where(self.hand_cards < 0, self.deck_size, self.hand_cards).astype(np.int64)
 
     @cached_property
     def _whole(self) -> npt.NDArray[np.bool_]:
-        """[H] hands of two cards: a sum by card holds their own weight twice."""
+        """[H] True for hands of two cards, whose own weight occurs twice in sums by card."""
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """[H] by hand, the sum of the weights [H] of all hands that share no card with it."""
+        """Return [H], for each hand, the total of weights [H] of all hands disjoint from it."""
         places, deck = self.hand_places, self.deck_size
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)
@@ -74,15 +74,15 @@ class DealtCards(Cards):
 
     @abstractmethod
     def deal(self, seed: int, number: int) -> Deal:
-        """Deal `number` of a seed: two hands in proportion to their weights, and a board that hits neither."""
+        """Return deal `number` of a seed: two hands in proportion to their weights, and a disjoint board."""
 
     @abstractmethod
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """The boards of all streets up to one of a street, that one included."""
+        """Return the boards of streets 0 to `street` that lead to `board`, that one included."""
 
     @abstractmethod
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """The boards of the next street that may follow; of street -1 (and any board) those of the first street."""
+        """Return the boards of the next street after `board`; for street -1, those of the first street."""
 
     @property
     @abstractmethod
@@ -93,53 +93,54 @@ class DealtCards(Cards):
     def full_boards(
         self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Full boards after a board without the cards `taken`: all, or `most` drawn from them.
+        """Return full boards after `board` without the cards `taken`: all, or a sample of `most`.
 
-        Besides, what a mean over them is multiplied with: each pair of hands meets on 1 in so many of them.
+        The second result is a factor for means over these boards: their number, divided by how many of all following
+        boards are disjoint from any one pair of hands.
         """
 
     @abstractmethod
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """One bit for each card of a board."""
+        """Return the cards of a board as bits."""
 
     def live(self, street: int, board: Board) -> npt.NDArray[np.bool_]:
-        """[H] which hands a board leaves."""
+        """Return [H] bool: True for hands disjoint from the board."""
         return np.asarray((self.hand_masks() & self.board_mask(street, board)) == 0)
 
     @abstractmethod
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """[H] bucket of every hand of a player on a board; below 0 where it cannot be.
+        """Return [H] the bucket of each of a player's hands on a board; negative if impossible.
 
-        Raises `ValueError` for what is no board of the street.
+        Raises `ValueError` if the street has no such board.
         """
 
     @abstractmethod
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """[H] showdown order of every hand on a full board, below 0 where it hits the hand."""
+        """Return [H] the showdown order of each hand on a full board; negative if they share a card."""
 
     def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """[K] showdowns of two hands on full boards: +1 the first wins, -1, 0."""
+        """Return [K] showdowns of two hands on full boards: +1 the first wins, -1 the second, 0 a tie."""
         found = [self.strengths(board)[list(hands)] for board in full]
         return np.array([np.sign(float(one) - float(other)) for one, other in found])
 
-    # --- what people write and read ---
+    # --- texts ---
 
     @abstractmethod
     def hand_text(self, hand: int) -> str:
-        """A hand as `hand_bucket` reads it."""
+        """Return a hand's text, in the form that `hand_bucket` reads."""
 
     @abstractmethod
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Hands that a text may mean, at least one; `ValueError` where it means none."""
+        """Return the hands that a text can mean, at least one; `ValueError` if there is none."""
 
     @abstractmethod
     def board_text(self, street: int, board: Board) -> str:
-        """A board as `hand_bucket` reads it, in order of dealing; "" where the street has none."""
+        """Return a board's text in order of dealing, in the form that `hand_bucket` reads; "" for no cards."""
 
     @abstractmethod
     def read_board(self, street: int, text: str | None) -> Board:
-        """The board of a text, of several that look alike the first; `ValueError` where it is none of the street's."""
+        """Return the first board of a street that matches a text; `ValueError` if there is none."""
 
     @abstractmethod
     def board_deck(self) -> list[str]:
-        """Texts of the cards that a board may hold, the lowest first."""
+        """Return the texts of the cards that a board can hold, lowest first."""

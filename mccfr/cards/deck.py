@@ -1,7 +1,7 @@
-"""Cards of full hold'em: the whole deck, every combination in range, hands that share rows by card buckets.
+"""Cards of full hold'em: 52 cards, all hands in range, buckets of a card abstraction.
 
-Boards are too many to list: a deal is nine cards, and a bucket is looked up on the canonical board.  Both players see
-the same buckets.  Only a game that ends on the flop can be listed, which an exact best response needs.
+A deal is nine cards, and buckets are looked up by canonical board. Both players have the same buckets. Only games that
+end on the flop can be listed, which an exact best response requires.
 """
 
 import re
@@ -49,28 +49,31 @@ from mccfr.cards.seated import SeatedDeck
 from mccfr.rng import EVALUATION
 
 MOST_LISTED_CARDS = 3
-_MOST_BOARDS = 512  # of canonical ones that are looked up at a time
-_MARKED_BOARDS = 256  # whose used slots are found at a time
+_MOST_BOARDS = 512  # canonical boards looked up at a time
+_MARKED_BOARDS = 256  # boards whose used slots are computed at a time
 LISTED_BYTES = 1_700_000_000
-"""Memory of an exact evaluation with all flops listed, strategies apart.  Hands alike but for suits share buckets, so
-that flops alike but for suits are walked once; Flop Hold'em's, whose sums are 2 GB, took 3.05 GB in all."""
+"""Bytes of an exact evaluation with all flops listed, without the strategies.
+
+This holds if isomorphic hands share buckets, so that isomorphic flops are walked once. Flop Hold'em with 2 GB of sums
+took 3.05 GB in total.
+"""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
-"""Streets by the number of cards on the board."""
+"""Names of streets by the number of cards on the board."""
 HISTORY = "history_street"
-"""How the names of what a policy stores of `WholeDeck.histories` begin."""
+"""Prefix of the names of a policy's arrays for `WholeDeck.histories`."""
 _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
 @dataclass(frozen=True)
 class WholeDeck(DealtCards):
-    """Cards beside the betting tree of a whole hold'em game.  S streets.
+    """Cards dealt beside the betting tree of a full hold'em game. S streets.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
     buckets      [S, 2] int64 number of buckets of each street and player
-    load         gives each street's bucket table [canonical boards, 1326], as `abstraction.buckets` has it; called when
-                 hands are first looked up, so that sizes are known before an abstraction is built
-    memory       [layout.length_bytes] uint8 of bucket tables that are filled already, or None
-    histories    what makes buckets of those that tables know, where buckets remember the streets before; or None
+    load         returns each street's bucket table [canonical boards, 1326], as in `abstraction.buckets`; called at the
+                 first lookup, so that sizes are known before an abstraction is built
+    memory       [layout.length_bytes] uint8 with bucket tables already written, or None
+    histories    maps table buckets to buckets that remember earlier streets (nested recipes), or None
     """
 
     source: ClassVar[str] = "the whole deck"
@@ -85,70 +88,70 @@ class WholeDeck(DealtCards):
     reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
 
     def cards_on(self, street: int) -> int:
-        """As `Cards.cards_on`."""
+        """Return the number of board cards on `street`."""
         return sum(self.board_cards[: street + 1])
 
     @property
     def boards(self) -> int | None:
-        """As `Cards.boards`."""
+        """None: boards are drawn from the deck."""
         return None
 
     @property
     def deck_size(self) -> int:
-        """As `Cards.deck_size`."""
+        """Number of cards in the deck, 52."""
         return CARD_COUNT
 
     @property
     def most_hands(self) -> int:
-        """As `Cards.most_hands`."""
+        """Number of two-card hands, 1,326."""
         return COMBO_COUNT
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """As `Cards.dealer`."""
+        """Return a worker's dealer."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
     def seated(self, other: Cards) -> Cards:
-        """As `Cards.seated`."""
+        """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
             raise self.apart(other)
         return SeatedDeck((self, other), np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1))
 
     @property
     def layout(self) -> BucketLayout:
-        """Where the bucket tables lie in one block of memory."""
+        """Memory layout of the bucket tables."""
         known = tuple(self.cards_on(street) for street in range(self.streets))
         return BucketLayout(known, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets)))
 
     @property
     def shared_bytes(self) -> int:
-        """As `Cards.shared_bytes`: the bucket tables."""
+        """Size in bytes of the bucket tables."""
         return self.layout.length_bytes
 
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
-        """As `Cards.in_memory`; raises as `load` where they are filled."""
+        """Return the cards with their bucket tables in `memory`; `fill` raises the errors of `load`."""
         if fill:
             bucket_tables(self.load(), self.layout.board_cards, memory)
         return replace(self, memory=memory)
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
+        """Bucket tables of the lookup kernels; `ValueError` if the abstraction does not fit."""
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)
 
     @property
     def can_list(self) -> bool:
-        """As `Cards.can_list`: flops at most."""
+        """True if all boards can be listed: games that end on the flop."""
         return sum(self.board_cards) <= MOST_LISTED_CARDS
 
     @property
     def listing_bytes(self) -> int:
-        """As `Cards.listing_bytes`."""
+        """Bytes needed to list all boards."""
         return LISTED_BYTES if self.can_list else 0
 
     def listed(self) -> ListedCards:
-        """As `Cards.listed`: 22,100 flops take about a gigabyte."""
+        """Return the cards with all boards listed; 22,100 flops take about 1 GB."""
         if not self.can_list:
             raise ValueError(
                 f"boards of {sum(self.board_cards)} cards are too many to list them: this works for small games and "
@@ -173,8 +176,8 @@ class WholeDeck(DealtCards):
         parents: Sequence[npt.NDArray[np.int32]],
         rows: Sequence[npt.NDArray[np.int32]],
     ) -> ListedCards:
-        """Lists of some boards of each street, with both players' buckets [boards, 1326] there."""
-        strength: dict[tuple[int, ...], list[int]] = {}  # of boards as they lie, in whatever order they were dealt
+        """Return listed cards of some boards, with each street's buckets [boards, 1326]."""
+        strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
         for board in boards[-1].tolist():
             strength.setdefault(tuple(sorted(board)), board)
         found = {key: board_strengths(board) for key, board in strength.items()}
@@ -190,7 +193,10 @@ class WholeDeck(DealtCards):
         )
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """As `Cards.after`, by the cards of the board; 48 rivers may follow a turn, 2,352 turns and rivers a flop."""
+        """Return the cards of the subgame after `board`.
+
+        48 rivers can follow a turn, 2,352 turns and rivers a flop.
+        """
         cards = [int(card) for card in board]
         check_board(cards, (self.cards_on(street),))
         boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street + 1)]
@@ -211,29 +217,29 @@ class WholeDeck(DealtCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """As `DealtCards.bucket_row`: both players' are the same."""
+        """Return [1326] both players' buckets on a board."""
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
         return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
 
     def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
-        """`bucket_row` of every street up to one."""
+        """Return `bucket_row` for each street up to `street`."""
         rows = [self.board_row(each, known) for each, known in enumerate(self.path(street, board))]
         return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """What the street's table says of as many cards as it has; `ValueError` for cards that make no board."""
+        """Return [1326] the table's buckets on a board; `ValueError` for cards that are no board."""
         del street
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """[S, 1326] the same on every street of a full board, its cards in order of dealing."""
+        """Return [S, 1326] the buckets on each street of a full board."""
         check_board(board, (self.cards_on(self.streets - 1),))
         return np.stack(self._path_rows(self.streets - 1, tuple(board)))
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
-        """As `Cards.board_hands`, by the cards of a full board in order of dealing; every hand weighs 1."""
+        """Return the hands on a full board, each with weight 1."""
         cards = [int(card) for card in board]
         shared = self.board_buckets(cards)
         hands = np.flatnonzero(self.live(self.streets - 1, cards))
@@ -241,9 +247,9 @@ class WholeDeck(DealtCards):
         return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """As `Cards.bucket_pairs`: all canonical boards, dealt in every way.
+        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order.
 
-        Few boards first: where hands of a bucket differ, the first few show it.
+        Batches begin small: if hands of a bucket differ, the first few boards show it.
         """
         history = None if self.histories is None else self.histories.tables[street]
         if history is not None:
@@ -260,10 +266,10 @@ class WholeDeck(DealtCards):
                 yield bucket[held], before[held]
             first, count = first + count, min(2 * count, _MOST_BOARDS)
 
-    # --- at a table ---
+    # --- deals ---
 
     def deal(self, seed: int, number: int) -> Deal:
-        """As `DealtCards.deal`."""
+        """Return deal `number` of a seed."""
         cards = np.empty((1, DEAL_CARDS), np.int8)
         keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
         draw_cards(*keys, np.zeros(4, np.uint64), cards)
@@ -272,24 +278,24 @@ class WholeDeck(DealtCards):
         return Deal(hands, self.path(self.streets - 1, dealt[4:]))
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """As `DealtCards.path`."""
+        """Return the boards of streets 0 to `street`, as prefixes of `board`."""
         return tuple(tuple(board[: self.cards_on(each)]) for each in range(street + 1))
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """As `DealtCards.boards_after`, in one order of the cards dealt at a time."""
+        """Return the next street's boards after `board`, new cards in one order only."""
         before = () if street < 0 else tuple(board)
         left = [card for card in range(CARD_COUNT) if card not in before]
         return [(*before, *more) for more in combinations(left, self.board_cards[street + 1])]
 
     @property
     def first_boards(self) -> int:
-        """As `DealtCards.first_boards`."""
+        """Number of boards of the first street."""
         return comb(CARD_COUNT, self.board_cards[0])
 
     def full_boards(
         self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """As `DealtCards.full_boards`."""
+        """Return full boards after `board` without the cards `taken`, and the factor for means."""
         before = () if street < 0 else tuple(board)
         left = [card for card in range(CARD_COUNT) if card not in before and card not in taken]
         more = sum(self.board_cards) - len(before)
@@ -301,34 +307,34 @@ class WholeDeck(DealtCards):
         return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """As `DealtCards.board_mask`."""
+        """Return a board's cards as bits."""
         return np.uint64(card_mask(board))
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """As `DealtCards.strengths`."""
+        """Return [1326] strengths on a full board."""
         return board_strengths(full)
 
     def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
-        """As `DealtCards.showdowns`: the two hands alone are ranked."""
+        """Return [K] showdowns of two hands on full boards, ranking only these two hands."""
         own, others = (strengths(np.array([(*combo_cards(hand), *board) for board in full])) for hand in hands)
         return np.sign(own.astype(np.float64) - others)
 
-    # --- text ---
+    # --- texts ---
 
     def hand_text(self, hand: int) -> str:
-        """As `DealtCards.hand_text`."""
+        """Return a hand's text, such as "AsKh"."""
         return combo_text(hand)
 
     def board_text(self, street: int, board: Board) -> str:
-        """As `DealtCards.board_text`."""
+        """Return a board's text in order of dealing."""
         return cards_text(board)
 
     def board_deck(self) -> list[str]:
-        """As `DealtCards.board_deck`."""
+        """Return the texts of all 52 cards."""
         return [card_text(card) for card in range(CARD_COUNT)]
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """As `DealtCards.read_board`."""
+        """Return the cards of a board's text."""
         board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
             wanted = (
@@ -340,7 +346,7 @@ class WholeDeck(DealtCards):
         return board
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """As `Cards.hand_bucket`; a class will do preflop: AKs, 72o, QQ."""
+        """Return the bucket of a hand, or preflop of a class (AKs, 72o, QQ)."""
         cards, hands = self.read_board(street, board), self.find_hands(hand)
         row = self.bucket_row(street, player, cards)[hands]
         live = row[row != NO_BUCKET]
@@ -351,7 +357,7 @@ class WholeDeck(DealtCards):
         return int(live[0])
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """As `DealtCards.find_hands`: one combination (`AsKh`) or a class (`AKs`, `72o`, `QQ`)."""
+        """Return the hands of one combination (`AsKh`) or a class (`AKs`, `72o`, `QQ`)."""
         plain = plain_text(text)
         if _CLASS.fullmatch(plain):
             return np.flatnonzero(parse_range(plain) > 0)
@@ -362,14 +368,17 @@ class WholeDeck(DealtCards):
         return np.array([high * (high - 1) // 2 + low])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """As `Cards.hand_buckets`: all combinations; preflop by class of hole cards: AA, AKs, 72o."""
+        """Return {hand: bucket} of all hands, or preflop of all classes (AA, AKs, 72o)."""
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """As `Cards.bucket_texts`: a class of hole cards where each has its own bucket, else the bucket's number."""
+        """Return (bucket, text, "") for every bucket.
+
+        The text is the class of hole cards if each class has its own bucket, otherwise the bucket's number.
+        """
         count = int(self.buckets[street, player])
         if self.cards_on(street) or count != PREFLOP_CLASSES:
             return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
@@ -377,30 +386,30 @@ class WholeDeck(DealtCards):
 
     @property
     def card_texts(self) -> dict[int, str]:
-        """As `Cards.card_texts`."""
+        """Texts of all 52 cards, by card number."""
         return {card: card_text(card) for card in range(CARD_COUNT)}
 
     @property
     def drawn(self) -> Sequence[int] | None:
-        """As `Cards.drawn`."""
+        """Cards dealt to the board on each street."""
         return self.board_cards
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
-        """As `Cards.canonical_tables`."""
+        """Return each street's bucket table [canonical boards, 1326]; `ValueError` for nested recipes."""
         if self.histories is not None:
             raise ValueError("buckets that remember the streets before have no tables by canonical board")
         return self.load()
 
     def in_table(self, street: int) -> int:
-        """As `Cards.in_table`."""
+        """Return the number of buckets in a street's table, before `histories` is applied."""
         return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
 
     def bucket_table(self, street: int) -> str | None:
-        """As `Cards.bucket_table`."""
+        """Return the name of a street's bucket table in `arrays`."""
         return f"{self.stem}buckets_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """As `Cards.arrays`: bucket tables of every street, and what finds a hand in them."""
+        """Yield each street's bucket table and the arrays to look a hand up in it."""
         for street, table in enumerate(self.load()):
             cards, dtype = self.cards_on(street), narrow(self.in_table(street))
             yield f"{self.stem}buckets_street{street}", _marked(table, cards, dtype)
@@ -412,11 +421,11 @@ class WholeDeck(DealtCards):
                 yield f"{HISTORY}{street}", history
 
     def same_tables(self, other: Cards) -> bool:
-        """As `Cards.same_tables`: where both deal alike."""
+        """Return True if both deal the same number of board cards on each street."""
         return self.drawn == other.drawn
 
     def differences(self, other: Cards) -> Iterator[Difference]:
-        """As `Cards.differences`."""
+        """Yield a difference in the number of board cards, or in the kind of cards."""
         if isinstance(other, WholeDeck):
             yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
         else:
@@ -424,7 +433,7 @@ class WholeDeck(DealtCards):
 
 
 def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """[boards, 1326] buckets as `dtype`, its largest number where a combination holds a card of the board."""
+    """Return [boards, 1326] buckets as `dtype`, its maximum where a hand shares a card with the board."""
     if not cards:
         return table.astype(dtype)
     boards, out = canonical_boards(cards), np.full(table.shape, np.iinfo(dtype).max, dtype)
@@ -435,7 +444,7 @@ def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.ND
 
 
 def class_text(combo: int) -> str:
-    """A combination's class of hole cards: AA, AKs, 72o."""
+    """Return the class of hole cards of a combination: AA, AKs, 72o."""
     text = combo_text(combo)
     high, low = sorted((text[0], text[2]), key="23456789TJQKA".index, reverse=True)
     return high + low + ("" if high == low else "s" if text[1] == text[3] else "o")

@@ -1,7 +1,7 @@
-"""Deals of whole hold'em: nine cards without replacement, the showdown, and both players' buckets on every street.
+"""Draws deals of full hold'em: nine cards, the showdown, and both players' buckets on every street.
 
-As in `mccfr.cards.deals`, the deal of iteration k of a worker is a pure function of (seed, worker, k), so results do
-not depend on how many deals are drawn at a time.  Every deal has five board cards, also in games that use only three.
+The deal of iteration k of a worker is a pure function of (seed, worker, k), independent of the batch size. Every deal
+has five board cards, even in games that use only three.
 """
 
 from collections.abc import Sequence
@@ -17,24 +17,24 @@ from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_resu
 from mccfr.cards.deals import Deals
 from mccfr.rng import DEALS, next_word, seed_stream
 
-_FIRST_WORD_CARDS = 5  # 52·51·50·49·48 is 3e8: taken from one word of 64 bits, a relative bias below 2e-11
+_FIRST_WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: relative bias below 2e-11
 
 
 class HoldemDealArrays(NamedTuple):
-    """What the deal kernel takes: the buckets of the game's streets, and the evaluator."""
+    """Arrays of the deal kernel: bucket tables of the game's streets, and the hand evaluator."""
 
     buckets: BucketTables
     evaluator: EvaluatorTables
 
 
 def holdem_deal_arrays(buckets: BucketTables) -> HoldemDealArrays:
-    """The deal kernel's arrays for these buckets."""
+    """Return the deal kernel's arrays for these bucket tables."""
     return HoldemDealArrays(buckets, evaluator_tables())
 
 
 @inline_njit
 def take_card(word, deck, place):
-    """Bring one of the cards that are left to `place` of the deck; returns the rest of the random word."""
+    """Swap a random card of deck[place:] to `place`, and return the rest of the random word."""
     left = np.uint64(CARD_COUNT - place)
     chosen = place + np.int64(word % left)
     card = deck[chosen]
@@ -45,11 +45,13 @@ def take_card(word, deck, place):
 
 @nogil_allocating_njit
 def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
-    """Draw nine cards for iterations first_iteration .. + count − 1 into cards [K >= count, 9] int8, in place.
+    """Draw the cards of iterations first_iteration .. +count-1 into cards [K >= count, 9] int8.
 
-    `purpose` is that of the stream, DEALS where strategies are trained.  Player 0's hole cards, player 1's, the board
-    in order of dealing; every order of every nine cards has the same chance, to a relative 2e-11.  `state` [4] uint64
-    is scratch.
+    purpose  of the random stream; DEALS for training
+    state    [4] uint64, scratch
+
+    Order: player 0's hand, player 1's hand, the board. All ordered deals are equally likely, up to a relative error of
+    2e-11.
     """
     deck = np.empty(CARD_COUNT, np.int8)
     for k in range(count):
@@ -68,9 +70,9 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
 
 @nogil_allocating_njit
 def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals):
-    """Draw the deals of iterations first_iteration .. + count − 1 into `deals` [K >= count], in place.
+    """Draw the deals of iterations first_iteration .. +count-1 into `deals` [K >= count], in place.
 
-    Takes and returns what `mccfr.cards.deals.draw_deals` does, with `HoldemDealArrays`; always True.
+    Like `mccfr.cards.deals.draw_deals`, with `HoldemDealArrays`; always returns True.
     """
     cards = np.empty((count, DEAL_CARDS), np.int8)
     draw_cards(seed, worker, DEALS, first_iteration, count, state, cards)
@@ -81,7 +83,7 @@ def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals
 
 
 class DeckDealer:
-    """Deals from the whole deck and looks the buckets up: a `mccfr.cards.cards.Dealer`."""
+    """Draws deals from the full deck and looks their buckets up (a `mccfr.cards.cards.Dealer`)."""
 
     def __init__(self, buckets: BucketTables, seed: int, worker: int, histories: Histories | None = None) -> None:
         self._arrays, self._histories = holdem_deal_arrays(buckets), histories
@@ -89,29 +91,29 @@ class DeckDealer:
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Write a batch of deals into `deals`."""
         draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
         if self._histories is not None:
             self._histories.replace(deals.bucket[:count])
 
 
 class SeatedDealer:
-    """The same deals, for players who have bucket tables of their own each: a `mccfr.cards.cards.Dealer`.
+    """Draws the same deals for two players with their own bucket tables (a `mccfr.cards.cards.Dealer`).
 
-    cards  [K, 9] int8 cards of the deals that were drawn last, as `draw_cards` has them
+    cards  [K, 9] int8 cards of the last batch, in the order of `draw_cards`
     """
 
     def __init__(
         self, buckets: Sequence[BucketTables], histories: Sequence[Histories | None], seed: int, worker: int
     ) -> None:
-        """`buckets` and `histories` by player."""
+        """Take `buckets` and `histories` by player."""
         self._buckets, self._histories, self._evaluator = buckets, histories, evaluator_tables()
         self._seed, self._worker = np.uint64(seed), np.uint64(worker)
         self._state = np.zeros(4, np.uint64)
         self.cards = np.zeros((0, DEAL_CARDS), np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Write a batch of deals into `deals`, and their cards into `cards`."""
         self.cards = np.zeros((count, DEAL_CARDS), np.int8)
         draw_cards(self._seed, self._worker, DEALS, first, count, self._state, self.cards)
         board_cards = int(self._buckets[0].board_cards[-1])

@@ -1,4 +1,4 @@
-"""Cards of a hold'em endgame: a board, two ranges, and every board that may follow."""
+"""Cards of a hold'em endgame: one board, two ranges and all boards that can follow."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -15,11 +15,13 @@ from mccfr.cards.listed import ListedCards, lossless_buckets
 
 
 def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int) -> ListedCards:
-    """All 1,326 hands, the `board` of the first street, and on each of `streets` - 1 more every card to come.
+    """Return listed cards with all 1,326 hands, the given board, and all boards of the later streets.
 
-    ranges  [2, 1326] weights of each player's hands; those that share a card with the board count as 0
+    board    cards on the first street
+    ranges   [2, 1326] weights of each player's hands; hands that share a card with the board get 0
+    streets  number of streets, the first included; each later street deals one card
 
-    Lossless: every (board, hand) that its owner reaches is a bucket of its own.
+    The buckets are lossless: one for each (board, hand) pair in the player's range.
     """
     boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
     for _ in range(streets - 1):
@@ -46,7 +48,7 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
 
 
 def _strengths(boards: npt.NDArray[np.int16], hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """[B, n] of some hands on boards, -1 where they share a card."""
+    """Return the strengths [B, n] int32 of hands [n] on boards [B, 5], -1 if they share a card."""
     found, room = np.empty((len(boards), len(hands)), np.int32), np.empty(COMBO_COUNT, np.int16)
     fill_on_boards(evaluator_tables(), boards.astype(np.int8), hands, room, found)
     return found

@@ -1,4 +1,4 @@
-"""Where hands stand in a grid: classes of two cards as the usual 13x13 square, other hands in rows."""
+"""Arranges hands in a display grid: the usual 13×13 square of hand classes, or rows for other games."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _WIDTH = 13
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells of a grid.  H hands, C cells.
+    """Cells of a grid. H hands, C cells.
 
     rows, columns  size of the grid
     label          C names: AA, AKs, K
@@ -31,12 +31,13 @@ class Grid:
 
 
 def make_grid(hand_cards: npt.NDArray[np.integer], names: Sequence[str]) -> Grid:
-    """The grid of hands.
+    """Return the grid of a game's hands.
 
     hand_cards  [H, 2] cards by number, -1 where a hand has fewer
     names       H texts
 
-    Two cards of a whole deck: pairs on the diagonal, aces first, suited above it, offsuit below.  Else hand by hand.
+    Hands of a full 52-card deck form the 13×13 square: pairs on the diagonal, aces first, suited above, offsuit below.
+    Otherwise each hand has a cell of its own.
     """
     if hand_cards.min() >= 0 and hand_cards.max() == CARD_COUNT - 1:
         return _square(hand_cards)

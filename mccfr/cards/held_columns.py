@@ -1,4 +1,4 @@
-"""Tables of all hands of which only those are kept that somebody holds: of 1,326 often some fifty."""
+"""Compresses per-hand tables to the hands with non-zero range weight (often about 50 of 1,326)."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -10,10 +10,12 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class HeldColumns(NDArrayOperatorsMixin):
-    """Used as an array [.., H]; it is made the first time that anything but `columns` asks for it.
+    """Array [.., H] of which only some columns are stored; `columns` reads these without expanding it.
 
-    kept   [.., n] its columns of the hands `held` [n], ascending
-    shape  the array's
+    Any other use of it as an array computes the full array once, by `make`.
+
+    kept   [.., n] columns of the hands `held` [n], ascending
+    shape  shape of the full array
     """
 
     def __init__(
@@ -23,7 +25,7 @@ class HeldColumns(NDArrayOperatorsMixin):
 
     @cached_property
     def whole(self) -> npt.NDArray[Any]:
-        """The array."""
+        """The full array [.., H]."""
         return self._make()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -47,7 +49,10 @@ class HeldColumns(NDArrayOperatorsMixin):
 def spread(
     kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
 ) -> npt.NDArray[np.int32]:
-    """`HeldColumns` [.., hands], `nothing` in the columns of other hands than those `held`; `kept` if these are all."""
+    """Return an array [.., hands] with the columns `kept` at `held` and `nothing` elsewhere.
+
+    The result is a `HeldColumns`, or `kept` itself if all hands are held.
+    """
     if len(held) == hands:
         return kept
     return cast(npt.NDArray[np.int32], HeldColumns(kept, held, hands, partial(_filled, kept, held, hands, nothing)))
@@ -62,14 +67,14 @@ def _filled(
 
 
 def kept_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
-    """The hands [n] whose columns are kept, all of an array, and these [.., n]."""
+    """Return the hands [n] whose columns are stored (all hands for an ordinary array), and these [.., n]."""
     if isinstance(table, HeldColumns):
         return table.held, table.kept
     return np.arange(table.shape[-1]), table
 
 
 def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
-    """[.., n] the columns of some hands, ascending."""
+    """Return the columns [.., n] of some hands, given in ascending order."""
     if isinstance(table, HeldColumns):
         place = np.searchsorted(table.held, hands)
         if np.array_equal(table.held.take(place, mode="clip"), hands):

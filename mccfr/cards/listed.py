@@ -1,6 +1,6 @@
-"""Cards whose hands and boards are all in a list: Kuhn, Leduc, small decks, hold'em endgames.
+"""Cards whose hands and boards are all listed: Kuhn, Leduc, small decks, hold'em endgames.
 
-How they are written: `mccfr.cards.listed_text`.
+`mccfr.cards.listed_text` parses their texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,20 +19,22 @@ from mccfr.cards.held_columns import columns
 from mccfr.cards.listed_text import card_names, find_boards, find_hands, meanings
 from mccfr.rng import EVALUATION, new_stream, uniform
 
-_KEPT = 64  # boards whose full boards are kept
+_KEPT = 64  # number of boards whose following full boards are cached
 
 
 @dataclass(frozen=True)
 class ListedCards(DealtCards):
-    """Hands, ranges and boards of a game.  H hands (one list for both players), S streets, B_s boards on street s.
+    """Hands, ranges and boards of a game.
 
-    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two (games without cards: both -1)
+    H hands (one list for both players), S streets, B_s boards on street s.
+
+    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two
     hand_names     [H]             text of each hand: "K", "AsKh"
-    reach          [2, H] float64  each player's weight of each hand; the joint weight of a disjoint pair is the product
-    board_cards    S × [B_s, n]    all board cards dealt up to and with street s, in order of dealing
+    reach          [2, H] float64  range weights; the joint weight of a disjoint pair is the product
+    board_cards    S × [B_s, n]    all board cards dealt up to and including street s, in order of dealing
     board_parent   S × [B_s] int32 index of the board on the street before (0 on street 0)
-    strength       [B_last, H] int32   showdown order on each last-street board, higher wins; -1: hand hits it
-    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET where impossible
+    strength       [B_last, H] int32   showdown order on each last-street board, higher wins; -1: they share a card
+    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET if impossible
     buckets        [S, 2] int64    number of buckets of each street and player
     """
 
@@ -50,34 +52,34 @@ class ListedCards(DealtCards):
 
     @cached_property
     def board_masks(self) -> list[npt.NDArray[np.uint64]]:
-        """S × [B_s] uint64: one bit for each card of a board."""
+        """S × [B_s] uint64 bit masks of the boards' cards."""
         return [card_masks(boards) for boards in self.board_cards]
 
     def cards_on(self, street: int) -> int:
-        """As `Cards.cards_on`."""
+        """Return the number of board cards on `street`."""
         return self.board_cards[street].shape[1]
 
     @property
     def boards(self) -> int | None:
-        """As `Cards.boards`."""
+        """Number of full boards."""
         return len(self.board_cards[-1])
 
     @property
     def deck_size(self) -> int:
-        """As `Cards.deck_size`."""
+        """Largest card number in a hand plus 1, at least 1."""
         return max(1, int(self.hand_cards.max()) + 1)
 
     @property
     def most_hands(self) -> int:
-        """As `Cards.most_hands`."""
+        """Size of the larger range, at least 1."""
         return max(1, int((self.reach > 0).sum(axis=1).max()))
 
     def listed(self) -> "ListedCards":
-        """These."""
+        """Return these cards."""
         return self
 
     def after(self, street: int, board: Any) -> "ListedCards":
-        """As `Cards.after`."""
+        """Return the cards of the subgame after board index `board` of `street`."""
         if not 0 <= board < len(self.board_cards[street]):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
@@ -102,11 +104,11 @@ class ListedCards(DealtCards):
         )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """As `Cards.dealer`."""
+        """Return a worker's dealer."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
     def seated(self, other: Cards) -> "ListedCards":
-        """As `Cards.seated`."""
+        """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, ListedCards):
             raise self.apart(other)
         sides = zip(self.bucket, other.bucket, strict=True)
@@ -117,7 +119,7 @@ class ListedCards(DealtCards):
         )
 
     def board_hands(self, board: Any) -> BoardHands:
-        """As `Cards.board_hands`, by the number of a board of the last street."""
+        """Return the hands on board index `board` of the last street."""
         if not isinstance(board, int | np.integer):
             raise ValueError(f"board {board}: boards are listed, give the number of one")
         if not 0 <= board < len(self.board_cards[-1]):
@@ -134,7 +136,7 @@ class ListedCards(DealtCards):
         return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """As `Cards.bucket_pairs`, board by board."""
+        """Yield buckets on `street` and the street before, by board."""
         live = self.reach[player] > 0
         for board, over in enumerate(self.board_parent[street].tolist()):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, over]
@@ -142,20 +144,20 @@ class ListedCards(DealtCards):
             yield bucket[held], before[held]
 
     def held(self) -> Iterator[HeldBuckets]:
-        """As `Cards.held`: every hand on every board, weighed as in the player's range."""
+        """Yield (buckets, range weights) of all hands on all boards."""
         for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
             possible = (bucket >= 0) & (reach > 0)
             yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
 
-    # --- at a table ---
+    # --- deals ---
 
     @cached_property
     def _first_chance(self) -> npt.NDArray[np.float64]:
-        """[H] running sum of the weights with which player 0 is dealt each hand."""
+        """[H] cumulative weights with which player 0 is dealt each hand."""
         return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
 
     def deal(self, seed: int, number: int) -> Deal:
-        """As `DealtCards.deal`."""
+        """Return deal `number` of a seed."""
         state, masks = new_stream(seed, DEALT, EVALUATION, number), self.hand_masks()
         first = _drawn(self._first_chance, uniform(state))
         second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
@@ -163,7 +165,7 @@ class ListedCards(DealtCards):
         return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
 
     def all_deals(self) -> list[tuple[Deal, float]]:
-        """Every deal that may be, with its probability."""
+        """Return every possible deal with its probability."""
         found, masks, last = list[tuple[Deal, float]](), self.hand_masks(), self.streets - 1
         for first in np.flatnonzero(self.reach[0]).tolist():
             for second in np.flatnonzero((self.reach[1] > 0) & ((masks & masks[first]) == 0)).tolist():
@@ -174,14 +176,14 @@ class ListedCards(DealtCards):
         return [(deal, weight / total) for deal, weight in found]
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
-        """As `DealtCards.path`."""
+        """Return the board indices that lead to `board`, itself last."""
         found = [board]
         for parents in self.board_parent[street:0:-1]:
             found.append(int(parents[found[-1]]))
         return tuple(found[::-1])
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
-        """As `DealtCards.boards_after`."""
+        """Return the next street's board indices after `board`."""
         if street < 0:
             return list(range(self.first_boards))
         found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
@@ -189,7 +191,7 @@ class ListedCards(DealtCards):
 
     @property
     def first_boards(self) -> int:
-        """As `DealtCards.first_boards`."""
+        """Number of boards of the first street."""
         return len(self.board_cards[0])
 
     @cached_property
@@ -197,7 +199,7 @@ class ListedCards(DealtCards):
         return {}
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
-        """Last boards that may follow a board, and how many of them leave any one pair of hands."""
+        """Return the last-street boards after `board`, and how many of them fit any one pair of hands."""
         found = self._kept.get((street, board))
         if found is None:
             if len(self._kept) >= _KEPT:
@@ -222,7 +224,7 @@ class ListedCards(DealtCards):
     def full_boards(
         self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """As `DealtCards.full_boards`."""
+        """Return indices of full boards without the cards `taken`, and the factor for means."""
         last, each = self._last_boards(street, board)
         held = np.uint64(sum(1 << card for card in taken))
         last = last[(self.board_masks[-1][last] & held) == 0]
@@ -230,41 +232,41 @@ class ListedCards(DealtCards):
         return drawn.tolist(), len(last) / each
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
-        """As `DealtCards.board_mask`."""
+        """Return a board's cards as bits."""
         return np.uint64(self.board_masks[street][board])
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """As `DealtCards.bucket_row`."""
+        """Return [H] the player's buckets on a board."""
         return self.bucket[street][player, board]
 
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
-        """As `DealtCards.strengths`."""
+        """Return [H] strengths on a full board."""
         return self.strength[full]
 
-    # --- text ---
+    # --- texts ---
 
     def hand_text(self, hand: int) -> str:
-        """As `DealtCards.hand_text`."""
+        """Return a hand's text."""
         return self.hand_names[hand]
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """As `DealtCards.find_hands`."""
+        """Return the hands that a text matches."""
         return find_hands(self, text)
 
     def board_text(self, street: int, board: Board) -> str:
-        """As `DealtCards.board_text`."""
+        """Return a board's text in order of dealing."""
         return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
 
     def read_board(self, street: int, text: str | None) -> Board:
-        """As `DealtCards.read_board`."""
+        """Return the index of the first board that matches a text."""
         return int(find_boards(self, street, text or None)[0])
 
     def board_deck(self) -> list[str]:
-        """As `DealtCards.board_deck`."""
+        """Return the texts of all board cards, ascending."""
         return [self.card_texts[card] for card in np.unique(self.board_cards[-1]).tolist() if card in self.card_texts]
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """As `Cards.hand_bucket`."""
+        """Return the bucket of a hand on a board."""
         hands, boards = find_hands(self, hand), find_boards(self, street, board)
         disjoint = (self.hand_masks()[hands] & self.board_masks[street][boards][:, None]) == 0
         if not disjoint.any():
@@ -283,7 +285,7 @@ class ListedCards(DealtCards):
         return int(found[0])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """As `Cards.hand_buckets`."""
+        """Return {hand: bucket} of the player's range on a board."""
         bucket = self.bucket[street][player][find_boards(self, street, board)]
         live = (bucket != NO_BUCKET) & (self.reach[player] > 0)
         found = {}
@@ -295,7 +297,7 @@ class ListedCards(DealtCards):
         return found
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """As `Cards.bucket_texts`."""
+        """Return (bucket, first hand, board) of every bucket."""
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         found, first = np.unique(bucket, return_index=True)
         places = [divmod(int(place), bucket.shape[1]) for place in first]
@@ -307,15 +309,15 @@ class ListedCards(DealtCards):
 
     @cached_property
     def card_texts(self) -> dict[int, str]:
-        """As `Cards.card_texts`."""
+        """Texts of all hand cards, by number."""
         return card_names(self)
 
     def bucket_table(self, street: int) -> str | None:
-        """As `Cards.bucket_table`."""
+        """Return the name of a street's bucket table in `arrays`."""
         return f"{self.stem}bucket_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """As `Cards.arrays`."""
+        """Yield (name, array); bucket tables mark impossible hands by the maximum of their dtype."""
         for name in ("hand_cards", "reach", "strength", "buckets"):
             yield f"{self.stem}{name}", getattr(self, name)
         for street, bucket in enumerate(self.bucket):
@@ -326,11 +328,11 @@ class ListedCards(DealtCards):
             yield f"{self.stem}bucket_street{street}", marked
 
     def texts(self) -> dict[str, list[str]]:
-        """As `Cards.texts`."""
+        """Return the names of the hands."""
         return {f"{self.stem}hand_names": list(self.hand_names)}
 
     def differences(self, other: Cards) -> Iterator[Difference]:
-        """As `Cards.differences`: hands, ranges, boards and strengths."""
+        """Yield differences in hands, ranges, boards and strengths."""
         if isinstance(other, ListedCards):
             yield from _differences(self, other)
         else:
@@ -340,9 +342,13 @@ class ListedCards(DealtCards):
 def lossless_buckets(
     masks: npt.NDArray[np.uint64], reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]
 ) -> npt.NDArray[np.int32]:
-    """[2, B, H] numbers of the (board, hand) pairs that each player reaches, board by board; else NO_BUCKET.
+    """Return [2, B, H] int32 a bucket for each (board, hand) in a player's range, otherwise NO_BUCKET.
 
-    masks  [H] of the cards of each hand;  reach  [2, H];  boards  [B, n] of one street
+    masks   [H] uint64 cards of each hand as bits
+    reach   [2, H] range weights
+    boards  [B, n] boards of one street
+
+    Buckets are numbered board by board.
     """
     disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
     live = disjoint[None] & (reach > 0)[:, None]
@@ -353,7 +359,10 @@ def lossless_buckets(
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:
-    """The deal kernel's form of a card model."""
+    """Return the deal kernel's arrays of listed cards.
+
+    Raises `ValueError` if the boards of a street are not in the order of their parents, equally many for each.
+    """
     masks = cards.board_masks
     first = np.concatenate([[0], np.cumsum([len(mask) for mask in masks])])
     child, children = [], [len(masks[0])]
@@ -381,7 +390,7 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
 
 
 def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
-    """The same boards and buckets with some of the hands [n], ascending."""
+    """Return the cards restricted to the hands [n], given in ascending order."""
     return replace(
         cards,
         hand_cards=cards.hand_cards[hands],
@@ -393,21 +402,21 @@ def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
 
 
 def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
-    """Street by street [2, B, H]: whether a player reaches a hand and a board leaves it to him."""
+    """Yield [2, B, H] for each street: True for hands in the player's range that fit the board."""
     masks = cards.hand_masks()
     for boards in cards.board_masks:
         yield (cards.reach > 0)[:, None] & ((boards[:, None] & masks) == 0)
 
 
 def joint_weight(cards: ListedCards) -> float:
-    """Sum of reach[0, i]·reach[1, j] over disjoint pairs of hands: what normalises every expected value."""
+    """Return the sum of reach[0, i]·reach[1, j] over disjoint pairs, which normalises expected values."""
     masks, live_0, live_1 = cards.hand_masks(), cards.reach[0] > 0, cards.reach[1] > 0
     disjoint = (masks[live_0][:, None] & masks[live_1][None, :]) == 0
     return float(cards.reach[0][live_0] @ disjoint @ cards.reach[1][live_1])
 
 
 def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
-    """The entry of running sums at a share of their total; none of weight 0."""
+    """Return the index at a fraction `share` in [0, 1) of the cumulative weights; never one of weight 0."""
     place = int(np.searchsorted(sums, share * sums[-1], side="right"))
     return min(place, int(np.searchsorted(sums, sums[-1])))
 

@@ -1,7 +1,7 @@
-"""Hands and boards of listed cards as people write them: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.
+"""Parses texts of hands and boards of listed cards: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.
 
-Names of cards come from the list itself.  Where a deck has suits, a rank alone stands for any of its cards; it is
-accepted as long as all that it may mean is one infoset.
+Card names come from the list of hands. In a deck with suits a rank alone matches all its cards; the caller accepts it
+if all matches belong to one infoset.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _SHOWN = 8  # examples in a message
 
 
 def card_names(cards: "ListedCards") -> dict[int, str]:
-    """Text of every card that occurs in a hand, by its number; empty where hands have no cards."""
+    """Return the text of each card in a hand, by card number; empty if hands have no cards."""
     names = {}
     for hand, text in zip(cards.hand_cards.tolist(), cards.hand_names, strict=True):
         held = [card for card in reversed(hand) if card >= 0]
@@ -31,7 +31,7 @@ def card_names(cards: "ListedCards") -> dict[int, str]:
 
 
 def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
-    """What each card of a text may be; `ValueError` naming the part that is no card, and what is one."""
+    """Return the possible cards of each card text; `ValueError` names the part that is no card."""
     text = plain_text(text)
     by_name = {name: [card] for card, name in names.items()}
     by_rank: dict[str, list[int]] = {}
@@ -55,7 +55,7 @@ def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
 
 
 def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> npt.NDArray[np.bool_]:
-    """[B] whether the cards of each row, in some order, are among the options, one for each."""
+    """Return [B] bool: True for rows whose cards, in some order, match the options one to one."""
     fitting = np.zeros(len(rows), bool)
     for order in permutations(range(len(options))):
         columns = [np.isin(rows[:, column], options[option]) for column, option in enumerate(order)]
@@ -64,7 +64,7 @@ def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> n
 
 
 def find_hands(cards: "ListedCards", text: str) -> npt.NDArray[np.int64]:
-    """Indices of the hands that a text may mean, at least one; `ValueError` where it means none."""
+    """Return the indices of the hands that a text matches, at least one; `ValueError` if there is none."""
     names = cards.card_texts
     if not names:
         if text not in cards.hand_names:
@@ -82,11 +82,10 @@ def _example(cards: "ListedCards") -> str:
 
 
 def find_boards(cards: "ListedCards", street: int, text: str | None) -> npt.NDArray[np.int64]:
-    """Indices of the boards of a street that a text may mean.
+    """Return the indices of the boards of a street that a text matches.
 
-    Cards of one street may come in any order.  Where the game begins on a board of its own, the text may leave that
-    board out.  None or "" means the only board there is.  Raises `ValueError` where the number of cards is not the
-    street's or no board has these cards.
+    Cards of one street may come in any order. If the game has a single first board, the text may omit it. None or ""
+    means the only board. Raises `ValueError` for a wrong number of cards or if no board matches.
     """
     rows, names = cards.board_cards[street], cards.card_texts
     own = cards.board_cards[0].shape[1] if len(cards.board_cards[0]) == 1 else 0
@@ -120,7 +119,7 @@ def _board_needed(cards: "ListedCards", street: int, own: int) -> str:
 
 
 def meanings(cards: "ListedCards", street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
-    """The (board, hand) pairs that are `live`, as text: the first few."""
+    """Return the text of the first few (board, hand) pairs that are `live`."""
     texts = [
         f"{cards.hand_names[hand]} {cards.board_text(street, board)}".rstrip()
         for (board, hand), possible in zip(pairs, live, strict=True)

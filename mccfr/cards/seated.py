@@ -1,6 +1,6 @@
-"""The whole deck as two players know it who have a card abstraction each: a deal says each one's buckets in his own.
+"""Full-deck cards for two players with different card abstractions.
 
-A deal keeps its nine cards, and both players' buckets are looked up from them, each in his own tables.
+A deal keeps its nine cards; each player's buckets are looked up from them in that player's tables.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SeatedDeck(Cards):
-    """Cards of a whole hold'em game; what concerns a player is asked of his deck.
+    """Cards of a full hold'em game in which each player has their own card abstraction.
 
-    decks    by player; they must deal the same cards (`Cards.differences`)
+    decks    one for each player; both must deal the same cards (`Cards.differences`)
     buckets  [S, 2] int64 number of buckets of each street and player
     """
 
@@ -31,66 +31,66 @@ class SeatedDeck(Cards):
     buckets: npt.NDArray[np.int64]
 
     def cards_on(self, street: int) -> int:
-        """As `Cards.cards_on`."""
+        """Return the number of board cards on `street`."""
         return self.decks[0].cards_on(street)
 
     @property
     def boards(self) -> int | None:
-        """As `Cards.boards`."""
+        """None: boards are drawn from the deck."""
         return None
 
     @property
     def deck_size(self) -> int:
-        """As `Cards.deck_size`."""
+        """Number of cards in the deck, 52."""
         return self.decks[0].deck_size
 
     @property
     def most_hands(self) -> int:
-        """As `Cards.most_hands`."""
+        """Number of two-card hands, 1,326."""
         return self.decks[0].most_hands
 
     def dealer(self, seed: int, worker: int) -> Dealer:
-        """As `Cards.dealer`."""
+        """Return a worker's dealer."""
         tables, histories = [deck.lookup for deck in self.decks], [deck.histories for deck in self.decks]
         return SeatedDealer(tables, histories, seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
-        """As `Cards.board_hands`."""
+        """Return the hands on a full board."""
         own, others = (deck.board_hands(board) for deck in self.decks)
         return own._replace(bucket=np.stack([own.bucket[:, 0], others.bucket[:, 1]], axis=1))
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """As `Cards.bucket_pairs`."""
+        """Yield buckets on `street` and the street before."""
         return self.decks[player].bucket_pairs(street, player)
 
     @property
     def can_list(self) -> bool:
-        """As `Cards.can_list`."""
+        """True if all boards can be listed: games that end on the flop."""
         return self.decks[0].can_list
 
     @property
     def listing_bytes(self) -> int:
-        """As `Cards.listing_bytes`."""
+        """Bytes needed to list all boards."""
         return self.decks[0].listing_bytes
 
     def listed(self) -> ListedCards:
-        """As `Cards.listed`."""
+        """Return the cards with all boards listed."""
         own, others = (deck.listed() for deck in self.decks)
         return own.seated(others)
 
     def after(self, street: int, board: Any) -> ListedCards:
-        """As `Cards.after`."""
+        """Return the cards of the subgame after `board`."""
         own, others = (deck.after(street, board) for deck in self.decks)
         return own.seated(others)
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """As `Cards.hand_bucket`."""
+        """Return the player's bucket of a hand."""
         return self.decks[player].hand_bucket(street, player, hand, board)
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """As `Cards.hand_buckets`."""
+        """Return the player's {hand: bucket} on a board."""
         return self.decks[player].hand_buckets(street, player, board)
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """As `Cards.bucket_texts`."""
+        """Return (bucket, hand, board) of every bucket."""
         return self.decks[player].bucket_texts(street, player)

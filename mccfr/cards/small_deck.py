@@ -1,4 +1,4 @@
-"""Card models of games with a small deck: every hand, every board, infosets numbered with or without suits merged."""
+"""Cards of games with a small deck: all hands and boards, with or without suit isomorphism."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,12 @@ def small_deck(
     merge_suits: bool = False,
     names: str | None = None,
 ) -> ListedCards:
-    """Card model of a full small deck (card = rank·suits + suit) with uniform ranges.
+    """Return listed cards of a small deck (card = rank·suits + suit) with uniform ranges.
 
-    `names` gives the letters of the ranks, lowest first.  Raises `ValueError` if the deck is too small for the deal, or
-    the deal too large.
+    merge_suits  True: isomorphic (hand, board) pairs share a bucket
+    names        letters of the ranks, lowest first
+
+    Raises `ValueError` if the deck is too small for the deal, or the game too large to list.
     """
     deck = DeckListing(ranks, suits, hole_cards, tuple(board_cards))
     bucket = [deck.numbers(street, merge_suits=merge_suits) for street in range(deck.streets)]

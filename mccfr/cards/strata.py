@@ -1,8 +1,9 @@
-"""Strata: the boards of the second street shared out, so that rows after the first street belong to one share each.
+"""Partitions the boards of the second street into strata, which are trained separately.
 
-Boards that are alike but for a renaming of suits stay together.  A bucket of the second street or a later one becomes
-a bucket of (stratum, bucket), numbered stratum by stratum: what a stratum trains is one run of rows in every table.
-Where buckets tell boards apart, as they do without an abstraction, they fall apart by stratum and no table grows.
+After the first street every table row belongs to one stratum. Isomorphic boards stay in one stratum. From the second
+street on, a bucket becomes a (stratum, bucket) pair, numbered stratum by stratum. So a stratum trains one contiguous
+range of rows in every table. Tables do not grow if buckets already differ from board to board, as in games without an
+abstraction.
 """
 
 from collections.abc import Sequence
@@ -35,20 +36,20 @@ from mccfr.cards.listed import ListedCards, deal_arrays
 from mccfr.cards.strata_deals import DeckStratumDealer, ListedStratumDealer, drawn_boards
 from mccfr.cards.symmetry import alike_boards
 
-_MOST_COMBOS = 12  # of a class of hole cards: AKo
+_MOST_COMBOS = 12  # combinations of the largest class of hole cards, such as AKo
 _BOARDS_AT_A_TIME = 512
-_SHARE_BITS = 40  # of shares that no whole numbers give exactly
+_SHARE_BITS = 40  # resolution of shares that are not integer multiples of the lightest board's weight
 
 
 @dataclass(frozen=True)
 class Strata:
-    """How a game's deals are shared out.  N strata, S streets.
+    """A partition of a game's deals. N strata, S streets.
 
-    shares  [N] int64            chance that a deal belongs to a stratum, in proportion
-    first   [N+1, S, 2] int64    buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
-    boards  N × [F]              boards of the second street, canonical ones where the deck is whole
-    weights N × [F] float64      chance of each, in proportion
-    hottest float                chance that a deal gives a player his most frequent bucket of the first street
+    shares   [N] int64          probability of each stratum, up to a common factor
+    first    [N+1, S, 2] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
+    boards   N × [F]            boards of the second street, canonical ones for the full deck
+    weights  N × [F] float64    probability of each board, up to a common factor
+    hottest  float              largest probability of one bucket of the first street, over buckets and players
     """
 
     shares: npt.NDArray[np.int64]
@@ -65,9 +66,9 @@ class Strata:
 
 @singledispatch
 def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
-    """The cards with buckets numbered by stratum after the first street, and what the strata are.
+    """Return the cards with buckets numbered by stratum from the second street on, and the strata.
 
-    Raises `ValueError` for cards that cannot be shared out, or not among so many.
+    Raises `ValueError` for cards that cannot be partitioned, or not into `count` strata.
     """
     del count
     raise ValueError(f"run.strata needs cards beside the tree, and here they are dealt from {cards.source}")
@@ -75,7 +76,10 @@ def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
 
 @singledispatch
 def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
-    """What draws the deals of each stratum of what `in_strata` has made: functions of (seed, stratum, number)."""
+    """Return a dealer for each stratum; a deal is a function of (seed, stratum, number).
+
+    cards   the first result of `in_strata`
+    """
     del strata, seed
     raise ValueError(f"cards dealt from {cards.source} have no strata")
 
@@ -84,21 +88,24 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 
 
 def _share_out(weights: npt.NDArray[np.float64], count: int, what: str) -> npt.NDArray[np.int64]:
-    """[F] the stratum of each of F groups of boards, ascending: neighbours together, weights as even as that allows."""
+    """Return [F] the stratum of each of F groups of boards, ascending, with weights as even as possible."""
     if not 1 <= count <= len(weights):
         raise ValueError(
             f"run.strata = {count} is not allowed: it must be from 1 to {len(weights):,}, the {what} that differ by "
             "more than a renaming of suits"
         )
     ends = np.searchsorted(np.cumsum(weights), weights.sum() * np.arange(1, count) / count * (1 - 1e-12)) + 1
-    for stratum in range(len(ends)):  # every stratum has a board, those to come too
+    for stratum in range(len(ends)):  # leave at least one board for each later stratum
         least = ends[stratum - 1] + 1 if stratum else 1
         ends[stratum] = min(max(least, ends[stratum]), len(weights) - (count - 1 - stratum))
     return np.searchsorted(ends, np.arange(len(weights)), side="right").astype(np.int64)
 
 
 def _shares(weights: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]:
-    """Whole numbers in proportion to the strata's weights: exact where all boards weigh multiples of the lightest."""
+    """Return [N] int64 shares of the strata, up to a common factor.
+
+    They are exact if all weights are integer multiples of the smallest one.
+    """
     whole = np.concatenate(weights) / min(part.min() for part in weights)
     if np.all(np.abs(whole - np.rint(whole)) < 1e-9) and whole.sum() < 2.0**_SHARE_BITS:
         lightest = min(part.min() for part in weights)
@@ -110,9 +117,12 @@ def _shares(weights: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]
 def _renumbered(
     bucket: npt.NDArray[np.integer], held: npt.NDArray[np.bool_], stratum: npt.NDArray[np.int64], count: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Numbers [.] of the pairs (stratum, bucket) that occur, where `held`; and where each stratum's begin [count+1].
+    """Number the (stratum, bucket) pairs that occur, stratum by stratum.
 
-    bucket, held  [F, H];  stratum  [F] of each board
+    bucket   [F, H], of which the cells `held` [F, H] are numbered
+    stratum  [F] stratum of each board
+
+    Returns the numbers [.] of the held cells, and the first number of each stratum [count+1].
     """
     size = int(bucket[held].max(initial=0)) + 1
     keys = (stratum[:, None] * size + bucket.astype(np.int64))[held]
@@ -155,10 +165,10 @@ def _(cards: ListedCards, count: int) -> tuple[Cards, Strata]:
 
 
 def _board_weights(cards: ListedCards, boards: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """[n] chance of each of some boards of the second street, in proportion.
+    """Return [n] the probability of some boards of the second street, up to a common factor.
 
-    A board is drawn after the hands, uniformly among those that hit neither, so that its chance is the weight of the
-    pairs that it leaves, over the number of boards that each of them leaves.
+    Boards are drawn after the hands, uniformly among the disjoint ones. So a board's probability is proportional to the
+    weight of the pairs disjoint from it, if each pair fits equally many boards. Raises `ValueError` if not.
     """
     masks = cards.hand_masks()
     apart = (masks[:, None] & masks[None, :]) == 0
@@ -172,7 +182,7 @@ def _board_weights(cards: ListedCards, boards: npt.NDArray[np.int64]) -> npt.NDA
 
 @stratum_dealers.register
 def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
-    arrays, before = deal_arrays(cards), len(cards.board_cards[0])  # places in the list of all streets' boards
+    arrays, before = deal_arrays(cards), len(cards.board_cards[0])  # indices into the list of all streets' boards
     chosen = zip(strata.boards, strata.weights, strict=True)
     return [
         ListedStratumDealer(arrays, drawn_boards(boards + before, weights), seed, stratum)
@@ -185,10 +195,10 @@ def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
 
 @dataclass(frozen=True)
 class StratifiedDeck(WholeDeck):
-    """A whole deck in strata; buckets after the second street depend on the flop that the board was dealt from.
+    """A full deck in strata: buckets from the second street on depend on the stratum of the flop.
 
     stratum  [canonical boards of the second street] int64
-    plain    [S] buckets of each street as the tables have them
+    plain    [S] number of buckets of each street in the unstratified tables
     """
 
     stratum: npt.NDArray[np.int64] | None = None
@@ -196,19 +206,19 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def layout(self) -> BucketLayout:
-        """As `WholeDeck.layout`: by stratum on the second street, plain after it."""
+        """Memory layout of the tables: stratified buckets on the second street, unstratified ones after it."""
         known = tuple(self.cards_on(street) for street in range(self.streets))
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
         return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in counts))
 
     def strata_of(self, boards: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
-        """[N] stratum of boards of the second street [N, n], in any order."""
+        """Return [N] the stratum of boards [N, n] of the second street, cards in any order."""
         assert self.stratum is not None
         rank = sum(_choose(place)[cards] for place, cards in enumerate(np.sort(boards, axis=1).T, 1))
         return self.stratum[board_classes(boards.shape[1]).location[rank] >> _PERMUTATION_BITS]
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """As `WholeDeck.board_row`, by a board in order of dealing."""
+        """Return [1326] the stratified buckets on a board, its cards in order of dealing."""
         row = super().board_row(street, board)
         if street < 2:
             return row
@@ -216,7 +226,7 @@ class StratifiedDeck(WholeDeck):
         return np.where(row == NO_BUCKET, row, row + stratum * self.plain[street]).astype(np.int32)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
-        """As `Cards.bucket_pairs`: all canonical boards, dealt in every way."""
+        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order."""
         if street < 2:
             yield from super().bucket_pairs(street, player)
             return
@@ -234,13 +244,13 @@ class StratifiedDeck(WholeDeck):
 
     @property
     def fits_policies(self) -> bool:
-        """As `Cards.fits_policies`: a policy's tables know nothing of the flop that a turn was dealt after."""
+        """True for two streets: a policy's turn and river tables cannot depend on the flop."""
         return self.streets == 2
 
 
 @cache
 def _choose(cards: int) -> npt.NDArray[np.int64]:
-    """[52] ways to choose so many cards from those below each card."""
+    """Return [52] the number of ways to choose `cards` cards from those below each card."""
     return np.array([comb(card, cards) for card in range(CARD_COUNT)], np.int64)
 
 
@@ -282,9 +292,10 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
 
 
 def _hole_classes(cards: int) -> npt.NDArray[np.int64]:
-    """[canonical boards] classes of hole cards on each board of so many cards: orbits of the renamings that fix it.
+    """Return [canonical boards] the number of hole-card classes on each board of so many cards.
 
-    By Burnside's lemma: as many as a renaming leaves pairs of cards in their places, on average.
+    A class is an orbit of the suit permutations that fix the board. By Burnside's lemma, the number of orbits is the
+    mean number of hands that such a permutation fixes.
     """
     boards, combos = canonical_boards(cards), np.arange(COMBO_COUNT)
     renamed = (boards & ~3)[None] | suit_permutations()[:, boards & 3]

@@ -1,7 +1,6 @@
-"""Deals of one stratum: a board of the second street from its list by weight, then hands and the rest of the board.
+"""Draws the deals of one stratum: first a board of the second street, then hands and later boards.
 
-The deal of iteration k of stratum s is a pure function of (seed, s, k), by a stream that no worker's number names
-otherwise: what `mccfr.cards.deals` draws for worker s is another deal of the same words.
+The deal of iteration k of stratum s is a pure function of (seed, s, k).
 """
 
 from typing import NamedTuple
@@ -29,11 +28,11 @@ from mccfr.rng import DEALS, below, next_word, seed_stream
 
 
 class Drawn(NamedTuple):
-    """Boards of a stratum, to be drawn by weight.  F boards.
+    """Alias table (Vose 1991) of a stratum's boards of the second street. F boards.
 
-    accept  [F] float64   alias method: chance of keeping the drawn one
-    alias   [F] int32     alias method: the one taken otherwise
-    board   [F] int64     place of each in the list of all boards
+    accept  [F] float64   probability of keeping the drawn index
+    alias   [F] int32     index taken otherwise
+    board   [F] int64     index of each board in the list of all boards
     """
 
     accept: npt.NDArray[np.float64]
@@ -43,10 +42,11 @@ class Drawn(NamedTuple):
 
 @njit
 def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, state, deals):
-    """As `mccfr.cards.deals.draw_deals`, with boards of the second street from `drawn` (`Drawn`), in place.
+    """Draw the deals of iterations first_iteration .. +count-1 of a stratum into `deals`, in place.
 
-    The first street has one board.  Hands are drawn from the ranges until they share no card with each other nor with
-    the board, which gives reach[0]·reach[1] on the pairs that the board leaves; later boards are uniform.
+    The board of the second street comes from `drawn`. Both hands are redrawn from the ranges until they are disjoint
+    from each other and the board. So pairs that fit the board have probability proportional to reach[0]·reach[1]; later
+    boards are uniform. `state` [4] uint64 is scratch. Returns False after MAX_TRIES rejected pairs.
     """
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
@@ -72,9 +72,11 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
 
 @allocating_njit
 def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, state, cards):
-    """As `mccfr.cards.deck_deals.draw_cards`, with the first board cards from `drawn`, in place.
+    """Draw nine cards for each deal of a stratum into `cards` [K >= count, 9] int8, in place.
 
-    flops  [24, F, n] int8: the boards of `drawn` under every renaming of suits, one of which is drawn for each deal
+    flops  [24, F, n] int8: the boards of `drawn` under each of the 24 suit permutations, drawn uniformly
+
+    Order of the nine cards: player 0's hand, player 1's hand, the board.
     """
     deck, dealt = np.empty(CARD_COUNT, np.int8), flops.shape[2]
     for k in range(count):
@@ -83,7 +85,7 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
         renaming = below(state, flops.shape[0])
         for card in range(CARD_COUNT):
             deck[card] = card
-        for i in range(dealt):  # the board to the front, as `take_card` has it: every card stays in the deck once
+        for i in range(dealt):  # move the board to the front of the deck by swaps, as `take_card` does
             card = flops[renaming, place, i]
             at = np.int64(i)
             while deck[at] != card:
@@ -102,33 +104,36 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
 
 
 def drawn_boards(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Drawn:
-    """What kernels draw boards [F] by weights [F] from."""
+    """Return the alias table for drawing boards [F] in proportion to weights [F]."""
     return Drawn(*alias_table(weights), np.ascontiguousarray(boards, np.int64))
 
 
 class ListedStratumDealer:
-    """Deals of a stratum of listed boards: a `mccfr.cards.cards.Dealer`."""
+    """Draws deals of one stratum of listed boards (a `mccfr.cards.cards.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, drawn: Drawn, seed: int, stratum: int) -> None:
-        """`drawn` by the boards' places in the list of all streets' boards."""
+        """Take `drawn` with indices into the list of all streets' boards."""
         self._arrays, self._drawn = arrays, drawn
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Write a batch of deals into `deals`."""
         arrays, drawn = self._arrays, self._drawn
         if not draw_stratum_deals(arrays, drawn, self._seed, self._stratum, first, count, self._state, deals):
             raise ValueError("the two ranges hardly hold two hands that a board leaves: no deal was found")
 
 
 class DeckStratumDealer:
-    """Deals of a stratum of canonical boards of the deck: a `mccfr.cards.cards.Dealer`."""
+    """Draws deals of one stratum of canonical boards of the full deck (a `mccfr.cards.cards.Dealer`)."""
 
     def __init__(
         self, tables: BucketTables, drawn: Drawn, added: npt.NDArray[np.int32], seed: int, stratum: int
     ) -> None:
-        """`drawn` by canonical boards of the second street; `added` [2·S] by block, to buckets that `tables` give."""
+        """Take `drawn` with indices of canonical boards of the second street.
+
+        added  [2·S] int32, by block 2·street + player: added to the buckets that `tables` give
+        """
         self._added = added
         self._tables, self._drawn, self._evaluator = tables, drawn, evaluator_tables()
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
@@ -138,7 +143,7 @@ class DeckStratumDealer:
         self._flops = np.ascontiguousarray((boards & ~3)[None] | renamed, np.int8)
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Write a batch of deals into `deals`."""
         cards = np.empty((count, DEAL_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)
         fill_results(self._evaluator, cards, count, self._tables.board_cards[-1], deals.result)

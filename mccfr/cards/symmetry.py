@@ -1,11 +1,12 @@
-"""Boards that differ by a renaming of suits only: one of them is walked for all.
+"""Suit isomorphism: finds boards that are equal up to a permutation of suits.
 
-A renaming of suits *changes nothing* if it takes every hand to one that both players hold equally often, every board to
-a board, and hands on boards to hands and boards of the same bucket and the same showdowns.  Below a board, the boards
-that renamings which fix it take to each other have equal values up to that renaming of hands, whatever is played, since
-strategies are made by buckets.  (The suit isomorphism of poker solvers; Waugh 2013, "A fast and optimal hand
-isomorphism algorithm", for the renamings.)  Lossless games number each board's hands anew, and then there are none; for
-a given strategy it is enough that hand and renamed hand play alike, to the last bit, whatever their buckets.
+A suit permutation is a *symmetry* if it maps hands to hands of equal weight for both players, and boards to boards. It
+must also preserve buckets and showdowns. Symmetries that fix a board map the boards below it to boards of equal value,
+because strategies depend on buckets only. For one given strategy, equal action probabilities (to the last bit) suffice
+instead of equal buckets. Lossless games number hands anew on each board; they have no symmetry except for given
+strategies.
+
+Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,24 +21,24 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.held_columns import columns, kept_columns, spread
 from mccfr.cards.listed import ListedCards, of_hands
 
-_SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
-_CODES = 64  # more than any deck has cards
-_AT_A_TIME = 256  # boards: tables of thousands of them, renamed at once, would take as much memory again
-_ROW_CELLS = 1 << 22  # of strategies that are compared at once: 32 MB
+_SUITS = (4, 3, 2)  # card = rank·suits + suit; a wrong number is harmless: each permutation is checked
+_CODES = 64  # an upper bound of the number of cards in a deck
+_AT_A_TIME = 256  # boards compared at a time, to bound the memory of permuted copies
+_ROW_CELLS = 1 << 22  # strategy cells compared at a time: 32 MB
 
 Strategies = Sequence[npt.NDArray[np.float64]]
-"""By block, 2·street + player: probabilities [buckets, slots]."""
+"""Action probabilities [buckets, slots] by block 2·street + player."""
 
 
 class BoardCopies(NamedTuple):
-    """Which boards are walked, and which boards each of them stands for.  T boards, S streets, H hands.
+    """Boards to walk, and the isomorphic boards that each one represents. T boards, S streets, H hands.
 
-    first     [S, T+1] int64  copies of board t, dealt to a board of the street before s (street 0: to begin with), are
-                              first[s, t] .. first[s, t+1]-1; none: the board is not walked.  On later streets than s
-                              boards are dealt at once, as in a run-out
-    renaming  [.] int32       the renaming that takes the board to each copy; 0, none, for itself
-    hand      [G, H] int32    the hand that each hand becomes by a renaming
-    times     [T] float64     boards that a board stands for, those above it included; 0: it is not walked
+    first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
+                              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it.
+                              On streets after s: all streets from s on are dealt at once, as in a run-out
+    renaming  [.] int32       index of the permutation that maps the board to that board; 0, the identity, for itself
+    hand      [G, H] int32    image of each hand under each permutation
+    times     [T] float64     number of boards represented, with those of the boards above multiplied; 0: skipped
     """
 
     first: npt.NDArray[np.int64]
@@ -47,17 +48,17 @@ class BoardCopies(NamedTuple):
 
 
 class _Renaming(NamedTuple):
-    """What becomes of hands [H] and, street by street, of boards."""
+    """Images of the hands [H] and, for each street, of the boards [B_s] under one permutation."""
 
     hand: npt.NDArray[np.int64]
     boards: list[npt.NDArray[np.int64]]
 
 
 def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
-    """The boards to be walked: of boards that renamings take to each other, the first.
+    """Find the boards to walk: the first board of each isomorphism class.
 
-    With `strategies`, renamings count whose hands play alike; without, only those whose hands share their buckets, so
-    that it holds whatever is played.
+    strategies  if given, permutations must map hands to hands with equal action probabilities; otherwise, to hands
+                with equal buckets, which is valid for every strategy
     """
     renamings = _renamings(cards, strategies)
     sizes = [len(boards) for boards in cards.board_cards]
@@ -82,10 +83,10 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
 
 
 def lossless(cards: ListedCards) -> ListedCards:
-    """The same cards where nobody forgets any: a bucket is a hand on a board, those alike but for suits together.
+    """Return the cards with one bucket for each (board, hand) up to suit isomorphism (perfect recall).
 
-    Alike are hands on boards that a renaming which changes nothing, the buckets of `cards` included, takes to each
-    other: against a strategy on those buckets they are worth the same, whatever is done.
+    Symmetries must preserve the buckets of `cards` too. So hands in one new bucket have equal values against any
+    strategy on the old buckets.
     """
     renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
@@ -93,7 +94,7 @@ def lossless(cards: ListedCards) -> ListedCards:
         known = columns(every, some)
         pair, found = np.full(known.shape[1:], np.iinfo(np.int64).max), np.full_like(known, NO_BUCKET)
         for renaming in renamings:
-            hand = np.searchsorted(some, renaming.hand[some])  # among these: each becomes another of them
+            hand = np.searchsorted(some, renaming.hand[some])  # index within `some`
             np.minimum(pair, renaming.boards[street][:, None] * len(hand) + hand, out=pair)
         for player in range(2):
             held, there = known[player] != NO_BUCKET, np.zeros(pair.size, bool)
@@ -107,7 +108,7 @@ def lossless(cards: ListedCards) -> ListedCards:
 
 
 def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
-    """[H] whether anybody has a bucket for a hand on any board: of 1,326 hands often some fifty."""
+    """Return [H] bool: True if either player has a bucket for the hand on any board."""
     found = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
         held, numbers = kept_columns(bucket)
@@ -116,33 +117,33 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
 
 
 def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
-    """`lossless`, whatever the buckets of `cards` are: alike is what a renaming of suits changes nothing of.
+    """Return lossless cards with isomorphic hands merged, ignoring the buckets of `cards`.
 
-    weights  [.., H] of hands, as locks have them, of which it may change nothing either
+    weights  [.., H] further weights of hands, such as those of locks, that symmetries must preserve
     """
     reach = np.concatenate([cards.reach, *weights])
     return replace(lossless(_blind(replace(cards, reach=reach))), reach=cards.reach)
 
 
 def _blind(cards: ListedCards) -> ListedCards:
-    """The same cards with one bucket, which says only whether there is a hand."""
+    """Return the cards with a single bucket 0 for every possible hand."""
     kept = [kept_columns(bucket) for bucket in cards.bucket]
     hands = len(cards.hand_cards)
     return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
 
 
 def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
-    """[B] for each board of a street the first one that a renaming of suits takes it to, whatever the buckets are."""
+    """Return [B] the first isomorphic board of each board of a street, ignoring buckets."""
     return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
 
 
 def alike_hands(
     cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
 ) -> list[npt.NDArray[np.int32]]:
-    """S × [N, H] hands that are alike on each of some boards S × [N]: the number of the first of them stands for all.
+    """Return, for each of S streets, [N, H] the first equivalent hand of each hand on boards [N].
 
-    Alike are hands with buckets that renamings which change nothing, and leave the board as it is, take to each other.
-    With `swaps`, two cards change places too: where there are no flushes, any two of one rank.
+    Hands that have buckets are equivalent if a symmetry that fixes the board maps one to the other. With `swaps`,
+    exchanges of two cards also count: without flushes, any two cards of one rank.
     """
     renamings, found = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
     some = np.flatnonzero(_with_buckets(cards))
@@ -163,10 +164,10 @@ def alike_hands(
 def _copies(
     cards: ListedCards, renamings: list[_Renaming], above: int, street: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The renamings that take each board of a street to its copies: how many [B]; the renamings, board by board [.].
+    """Return the number of boards [B] that each board of a street represents, and their permutations [.].
 
-    There are none where another board stands for it.  Only renamings that fix the board's ancestor on street `above`
-    count (-1: all); none at all for streets not below it.
+    Boards represented by another board have none. Only permutations that fix the board's ancestor on street `above` are
+    used (-1: all). Streets not after `above` have no entries.
     """
     boards = np.arange(len(cards.board_cards[street]))
     ancestor: npt.NDArray[np.integer] = boards
@@ -182,7 +183,7 @@ def _copies(
         images = np.where(fixes, images, boards)
     walked = images.min(axis=0) == boards
     images = images[:, walked]
-    order = np.argsort(images, axis=0, kind="stable")  # of equal images the first renaming comes first
+    order = np.argsort(images, axis=0, kind="stable")  # stable: of equal images the first permutation comes first
     images = np.take_along_axis(images, order, axis=0)
     fresh = np.ones(images.shape, bool)
     fresh[1:] = images[1:] != images[:-1]
@@ -191,11 +192,11 @@ def _copies(
     return counts, order.T[fresh.T]
 
 
-# --- renamings that change nothing ---
+# --- symmetries ---
 
 
 def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
-    """All renamings of suits that change nothing, that of no suit first."""
+    """Return all suit permutations that are symmetries, the identity first."""
     hand_of, hands = _hand_of(cards), len(cards.hand_cards)
     some, deck = _with_buckets(cards), len(hand_of) - 1
     few = of_hands(cards, np.flatnonzero(some))
@@ -203,7 +204,7 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
     for suits in _SUITS if deck else ():
         known: dict[tuple[int, ...], _Renaming] = {}
         for order in permutations(range(suits)) if deck % suits == 0 else ():
-            if order not in known:  # else it is made of others that change nothing
+            if order not in known:  # permutations already known are products of known symmetries
                 card = number // suits * suits + np.array(order)[number % suits]
                 made = _renaming(cards, (some, few), hand_of, card, strategies)
                 if made is not None:
@@ -215,7 +216,10 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
 
 
 def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
-    """[deck+1, deck+1] hands by both cards, last those of no card, -1; [1, 1] where two hands hold the same."""
+    """Return [deck+1, deck+1] the hand that holds two cards; -1 if there is none.
+
+    The last row and column stand for "no card". If two hands hold the same cards, the result is [1, 1].
+    """
     deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
     hand_of = np.full((deck + 1, deck + 1), -1)
     first, second = cards.hand_cards.T
@@ -224,7 +228,7 @@ def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
 
 
 def _swaps(cards: ListedCards) -> list[_Renaming]:
-    """Swaps of two cards, so near in number that they may be of one rank, that change nothing."""
+    """Return all exchanges of two cards that are symmetries, for card numbers less than four apart."""
     hand_of, some, found = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
     few = of_hands(cards, np.flatnonzero(some))
     for first in range(len(hand_of) - 1):
@@ -237,9 +241,9 @@ def _swaps(cards: ListedCards) -> list[_Renaming]:
 
 
 def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
-    """Add to renamings, by what each suit becomes, all that are two of them one after the other, in place."""
+    """Add all products of permutations to `known`, in place; keys are the images of the suits."""
     todo = list(known)
-    for first in todo:  # grows while it is walked
+    for first in todo:  # `todo` grows during the loop.
         for second in list(known):
             for one, other in ((first, second), (second, first)):
                 order = tuple(other[suit] for suit in one)
@@ -257,11 +261,11 @@ def _renaming(
     card: npt.NDArray[np.int64],
     strategies: Strategies | None,
 ) -> _Renaming | None:
-    """What becomes of hands and boards if card c becomes card[c]; None if that changes anything.
+    """Return the images of hands and boards if card c becomes card[c], or None if it is no symmetry.
 
-    compared  [H] which hands have buckets, and the cards with these alone
+    compared  ([H] bool hands that have buckets, the cards restricted to these hands)
     """
-    card = np.append(card, -1)  # what hands of fewer cards hold instead
+    card = np.append(card, -1)  # -1 stays -1: the missing card of hands with fewer cards
     renamed = card[cards.hand_cards]
     hand = hand_of[renamed[:, 0], renamed[:, 1]]
     if np.any(hand < 0) or not np.array_equal(cards.reach[:, hand], cards.reach):
@@ -271,7 +275,7 @@ def _renaming(
     for dealt, parents in zip(cards.board_cards, cards.board_parent, strict=True):
         new = dealt[:, known:]
         if new.size and card.size <= new.max() + 1:
-            return None  # a card on the board that no hand may hold: not a deck as we know it
+            return None  # a board card that no hand can hold: an unknown kind of deck
         place = _places(new, card[new], parents, above[parents])
         if place is None:
             return None
@@ -291,7 +295,7 @@ def _renaming(
 
 
 def _same_showdowns(cards: ListedCards, place: npt.NDArray[np.int64], hand: npt.NDArray[np.int64]) -> bool:
-    """Whether strengths are the same after a renaming, where any player has a bucket; some boards at a time."""
+    """Return True if a permutation preserves strengths of all hands that have a bucket."""
     strength, bucket = cards.strength, cards.bucket[-1]
     for first in range(0, len(strength), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
@@ -308,7 +312,7 @@ def _same_buckets(
     strategies: Strategies | None,
     block: int,
 ) -> bool:
-    """Whether buckets [B, H] of a block are the same after a renaming; with strategies, whether their rows are."""
+    """Return True if a permutation preserves a block's buckets [B, H], or their rows of `strategies`."""
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
         before, after = bucket[part], np.take(bucket[place[part]], hand, axis=1)
@@ -318,7 +322,7 @@ def _same_buckets(
         one, other = before[differs], after[differs]
         if strategies is None or np.any((one == NO_BUCKET) | (other == NO_BUCKET)):
             return False
-        rows = strategies[block]  # which may be made when it is asked for
+        rows = strategies[block]  # a sequence that may compute a block when it is indexed
         step = max(1, _ROW_CELLS // max(1, rows.shape[1]))
         for start in range(0, len(one), step):
             if np.any(rows[one[start : start + step]] != rows[other[start : start + step]]):
@@ -332,7 +336,11 @@ def _places(
     parents: npt.NDArray[np.integer],
     renamed_parents: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64] | None:
-    """[N] where the renamed cards [N, n] of each board stand among those dealt, below its renamed parent; or None."""
+    """Return [N] the index of each board's image below its parent's image; None if not one-to-one.
+
+    dealt    [N, n] cards that each board adds to its parent
+    renamed  [N, n] images of these cards
+    """
     sides = (dealt, parents), (renamed, renamed_parents)
     codes = [(np.sort(np.asarray(cards, np.int64), axis=1), above) for cards, above in sides]
     before, after = (

@@ -1,1 +1,1 @@
-"""Run configuration: tables as structs, reading them from TOML, and what they may hold."""
+"""Run configuration: its tables as structs, parsing from TOML, and validation."""

@@ -1,7 +1,7 @@
-"""Imports users' modules out of the bytes that were hashed, and knows which files were imported from a folder.
+"""Imports users' modules from the bytes that were hashed, and records the imported files.
 
-A module's source is read once: what is compiled is what was compared with the user's list (`mccfr.config.code_list`) or
-is written to it.  Compiled files of `__pycache__` are not used.
+A module's source is read once: the bytes compiled are those compared with, or added to, the user's list of code
+(`mccfr.config.code_list`). Compiled files in `__pycache__` are not used.
 """
 
 import os
@@ -20,26 +20,26 @@ from types import CodeType
 from typing import Any
 
 OURS = ("mccfr", "abstraction", "storage")
-"""Packages of this program: what is in them may always be imported, from where the program is."""
+"""Packages of this program, which may always be imported, from where the program is installed."""
 
 _UNLISTED = "not in your list of code: give the directory with --code DIR"
 _real = cache(os.path.realpath)
 
 
 class NotListedError(ImportError):
-    """A file that the user's list of code does not have."""
+    """Raised for a file that is missing from the user's list of code."""
 
 
 @dataclass
 class Watched:
-    """Files whose modules are imported out of the bytes that were hashed.
+    """Files whose modules are imported from the bytes that were hashed.
 
-    root     the absolute path of a folder, or of an installed package's own directory or file
-    free     any file may be imported, not only those that are listed
-    listed   {absolute path: content} of what the user's list has, until it is imported
-    run      {absolute path: SHA-256} of further files that have been imported
-    added    {module: called after each further file that was imported}
-    strange  a file that was imported and is no Python source, which no list can have
+    root     absolute path of a folder, or of an installed package's own directory or file
+    free     True if any file may be imported; False: only listed ones
+    listed   {absolute path: content} of listed files that are not imported yet
+    run      {absolute path: SHA-256} of other files already imported
+    added    {module: function called after each further imported file}
+    strange  an imported file that is no Python source, so that it cannot be listed
     """
 
     root: str
@@ -50,7 +50,7 @@ class Watched:
     strange: str | None = None
 
     def read(self, path: str) -> bytes:
-        """The content of a module's file, which is about to be run; `NotListedError` for one that may not be."""
+        """Return the content of a module's file for execution; `NotListedError` if it may not be imported."""
         if path in self.listed:
             return self.listed.pop(path)
         if not self.free:
@@ -62,11 +62,11 @@ class Watched:
         return content
 
     def has(self, name: str) -> bool:
-        """Return whether a top-level module is one of those that are listed: no other of its name takes its place."""
+        """Return True if a top-level module is listed, so that no other module of its name is imported."""
         return any(str(Path(self.root, file)) in self.listed for file in (f"{name}.py", f"{name}/__init__.py"))
 
     def with_imported(self) -> dict[str, str]:
-        """`run`, and the files of modules that were imported in another way before."""
+        """Return `run`, extended by files of modules that were imported without this importer."""
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if name == "__main__" or not isinstance(file, str):
@@ -84,27 +84,27 @@ class Watched:
 
 
 class _Loader(SourceFileLoader):
-    """Runs a module's source as `Watched.read` gives it."""
+    """Executes a module's source as returned by `Watched.read`."""
 
     def __init__(self, name: str, path: str, read: Callable[[], bytes]) -> None:
         super().__init__(name, path)
         self._read = read
 
     def get_code(self, fullname: str) -> CodeType:
-        """Compile the source; no compiled file is read or written."""
+        """Compile the source; compiled files are neither read nor written."""
         code: CodeType = self.source_to_code(self._read(), self.path)
         return code
 
 
 class Importer(MetaPathFinder):
-    """Finds modules as Python does, then in the folders of configurations; loads those of watched files."""
+    """Finds modules as Python does, then in configurations' folders; loads watched files from their bytes."""
 
     def __init__(self) -> None:
         self.searched: list[str] = []
         self._watched: dict[str, Watched] = {}
 
     def watch(self, folder: str, top: str, listed: Mapping[str, bytes] | None) -> Watched:
-        """Watch the folder of a top-level module; without a list any of its files may be imported from now on."""
+        """Watch the folder of a top-level module; with `listed` None, any file there may be imported."""
         if self not in sys.meta_path:
             sys.meta_path.insert(0, self)
         root = _root(folder, top)
@@ -116,7 +116,7 @@ class Importer(MetaPathFinder):
         return watched
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """As `importlib.abc.MetaPathFinder.find_spec`."""
+        """Return a module's spec (`importlib.abc.MetaPathFinder.find_spec`), guarded if its file is watched."""
         others = [getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self]
         found = (find(fullname, path, target) for find in others if find is not None)
         beside = [] if path is not None else [root for root in self.searched if self._watched[root].has(fullname)]
@@ -126,13 +126,13 @@ class Importer(MetaPathFinder):
         return None if spec is None else self.guarded(spec)
 
     def guarded(self, spec: ModuleSpec) -> ModuleSpec:
-        """The spec with a loader that runs what was hashed, if its file is watched."""
+        """Return the spec, with a loader that executes the hashed bytes if its file is watched."""
         if spec.origin is None or not spec.has_location:
             return spec
         watched, path = self.watched_of(spec.origin, spec.name)
         if watched is None:
             return spec
-        if type(spec.loader) is not SourceFileLoader:  # compiled: it cannot be run out of bytes that were compared
+        if type(spec.loader) is not SourceFileLoader:  # compiled: its bytes cannot be compared with a list
             if not watched.free:
                 raise NotListedError(f"{path} is no Python source, and {_UNLISTED}")
             watched.strange = path
@@ -144,9 +144,9 @@ class Importer(MetaPathFinder):
         return found
 
     def watched_of(self, file: str, name: str) -> tuple[Watched | None, str]:
-        """What watches a module's file, and the file's path there.
+        """Return the `Watched` of a module's file, and the file's path there.
 
-        None: nothing, as for files of an installation that lies in a watched folder.
+        The first is None for unwatched files, and for installed packages inside a watched folder.
         """
         real = _real(file)
         for path in (str(Path(file).absolute()), real):
@@ -159,24 +159,24 @@ class Importer(MetaPathFinder):
 
 
 importer = Importer()
-"""The only one of a process."""
+"""The single importer of the process."""
 
 
 def is_below(path: str, root: str) -> bool:
-    """Return whether a path is `root` or lies in it."""
+    """Return True if a path is `root` or lies below it."""
     return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 @cache
 def _installed() -> frozenset[str]:
-    """Where Python's own modules and installed packages lie."""
+    """Return the directories of Python's own modules and of installed packages."""
     paths = sysconfig.get_paths()
     own = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     return frozenset(map(_real, (*own, *site.getsitepackages(), site.getusersitepackages())))
 
 
 def _root(folder: str, top: str) -> str:
-    """What is watched for a top-level module: its folder, or itself alone where that is one of installed packages."""
+    """Return the path to watch for a top-level module: its folder, or the module itself if installed."""
     if folder not in _installed():
         return folder
     package = Path(folder, top)

@@ -1,8 +1,8 @@
-"""The user's list of code: modules of which the user's own commands have run exactly this content.
+"""The user's list of code: content hashes of modules that the user's own commands have executed.
 
-The list lies in `mccfr/code` below the user's configuration folder.  Each entry is a JSON file for one module: the
-folder in which it was found and the SHA-256 of every file that was imported from there, the module's own included.
-Entries are only added; the user may delete the folder at any time.
+The list is the folder `mccfr/code` in the user's configuration folder. Each entry is a JSON file for one module: the
+folder of the module, and the SHA-256 of every file imported from there, the module's own included. Entries are only
+added; the user may delete the folder at any time.
 """
 
 import json
@@ -20,17 +20,17 @@ import msgspec
 from abstraction.kernels.kernel_store import distrusted
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_NAME_DIGITS = 32  # of a hash, in names of entries
+_NAME_DIGITS = 32  # digits of a hash in names of entries
 _MOST_BYTES = 16 << 20
-"""Of one module's source, and of one entry."""
+"""Most bytes of one module's source, and of one entry."""
 
 
 class CodeEntry(msgspec.Struct, frozen=True):
-    """A module that the user has run.
+    """A module that the user has executed.
 
     module  its name
-    folder  in which it was found, absolute
-    files   {path below the folder: SHA-256} of the module's own file and of all that was imported from the folder
+    folder  absolute path of the folder in which it was found
+    files   {path below the folder: SHA-256} of the module's file and of all files imported from the folder
     """
 
     module: str
@@ -38,7 +38,7 @@ class CodeEntry(msgspec.Struct, frozen=True):
     files: dict[str, str]
 
     def content(self) -> dict[str, bytes]:
-        """Read the files: {absolute path: content}; `ValueError` naming the first that is missing or has changed."""
+        """Read the files: {absolute path: content}; `ValueError` if one is missing or has changed."""
         found = {}
         for name, wanted in self.files.items():
             path = str(Path(self.folder, name))
@@ -52,7 +52,7 @@ class CodeEntry(msgspec.Struct, frozen=True):
 
 
 def place() -> Path:
-    """The folder of the list, whether or not it exists; `OSError` where the user has no configuration folder."""
+    """Return the path of the list's folder, existing or not; `OSError` without a home directory."""
     given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
         return (given if given.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
@@ -61,9 +61,9 @@ def place() -> Path:
 
 
 def add(entry: CodeEntry, main: str) -> None:
-    """Add an entry under the SHA-256 of its module's own file, `main`, atomically.
+    """Add an entry atomically, named by the SHA-256 `main` of its module's own file.
 
-    A list that cannot be written stays as it is: `problem` says why.
+    If the list cannot be written, nothing is added; `problem` returns the reason.
     """
     document = json.dumps(msgspec.to_builtins(entry), sort_keys=True).encode()
     with suppress(OSError):
@@ -81,7 +81,7 @@ def add(entry: CodeEntry, main: str) -> None:
 
 
 def find(module: str, main: str) -> Iterator[CodeEntry]:
-    """Entries of a module by the SHA-256 of its own file; none where the list cannot be used."""
+    """Yield a module's entries by the SHA-256 of its own file; none if the list cannot be used."""
     if not _SHA256.fullmatch(main):
         return
     try:
@@ -96,7 +96,7 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
 
 
 def problem() -> str | None:
-    """Why the list cannot be used, as a part of a sentence; None: it can."""
+    """Return why the list cannot be used, as part of a sentence, or None if it can."""
     try:
         folder = _own_place()
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -107,7 +107,7 @@ def problem() -> str | None:
 
 
 def _own_place() -> Path:
-    """The folder of the list, made where it is missing; `OSError` where others than this user may write to it."""
+    """Return the list's folder, created if missing; `OSError` if other users may write to it."""
     folder = place()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (why := distrusted(folder)) is not None:
@@ -116,7 +116,7 @@ def _own_place() -> Path:
 
 
 def read_regular(path: str | Path) -> bytes:
-    """Read a regular file of at most 16 MiB; `OSError` for anything else."""
+    """Read a regular file of at most 16 MiB; `OSError` for other files."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
@@ -125,5 +125,5 @@ def read_regular(path: str | Path) -> bytes:
 
 
 def hashes(content: Mapping[str, bytes], folder: str) -> dict[str, str]:
-    """{path below the folder: SHA-256} of files by absolute path."""
+    """Return {path below the folder: SHA-256} of files given by absolute path."""
     return {os.path.relpath(path, folder): sha256(data).hexdigest() for path, data in content.items()}

@@ -1,8 +1,8 @@
-"""The examples that the package brings: configurations, experiments, recipes, and the files that they name.
+"""Finds and copies the package's examples: configurations, experiments, recipes, and their files.
 
-In a clone `mccfr/examples` is a link to `runs/`; an installed package holds copies of the files.  Files that are made,
-such as card abstractions, lie beside the configuration that describes them, which must not be inside the package.  So
-an example is copied to `runs/` under the current directory before it is run.
+In a clone `mccfr/examples` is a link to `runs/`; an installed package holds copies. Files such as card abstractions are
+built beside the configuration, and the package must not be written to. So an example is copied to `runs/` under the
+current directory before it runs.
 """
 
 import tomllib
@@ -16,32 +16,32 @@ from storage import durable
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HERE = Path("runs")
-"""Where examples are copied to, and looked for first; relative to the current directory."""
+"""Directory to which examples are copied and which is searched first; relative to the current one."""
 
 CONFIGS, EXPERIMENTS, RECIPES = "", "experiments", "abstractions"
-"""Kinds of examples, by the folder that they lie in."""
+"""Kinds of examples, by their folder."""
 _FOLDERS = {CONFIGS: "*.toml", EXPERIMENTS: "*.toml", RECIPES: "*.toml", "games": "*.txt"}
 _NAMING = (("game", "file"), ("abstraction", "recipe"), ("solver", "trunk"), ("compare", "base"))
-"""Keys that name files, or may."""
+"""(table, key) of keys whose values can be file names."""
 
 
 def example_files(folder: str | None = None) -> list[Path]:
-    """All files of the examples, or those of a folder, relative to `EXAMPLES`; the order is that of their names."""
+    """Return all files of the examples, or those of a folder, sorted, relative to `EXAMPLES`."""
     folders = _FOLDERS if folder is None else (folder,)
     return [path.relative_to(EXAMPLES) for name in folders for path in sorted((EXAMPLES / name).glob(_FOLDERS[name]))]
 
 
 def find_file(given: Path, folder: str = CONFIGS) -> Path:
-    """The file that `given` means: itself; of a name without path and suffix, `runs/NAME.toml`, or else the example.
+    """Return the file that `given` names: a path, or the name of a file in `runs/` or of an example.
 
-    folder  where files of the wanted kind lie among the examples
+    folder  kind of example: CONFIGS, EXPERIMENTS or RECIPES
 
-    Raises `ValueError`, with a name that may have been meant, where there is none.
+    Raises `ValueError`, with the closest name, if there is no such file.
     """
     if given.exists():
         return given
     names = [path.stem for path in example_files(folder)]
-    if given.name != str(given) or given.suffix:  # the path of a file, not a name
+    if given.name != str(given) or given.suffix:  # a path, not a name
         near = did_you_mean(given.stem, [*names, *(path.stem for path in given.parent.glob(f"*{given.suffix}"))])
         raise ValueError(f"{given}: no such file{near or '; mccfr init copies the examples to runs/'}")
     for root in (HERE, EXAMPLES):
@@ -57,10 +57,10 @@ def find_file(given: Path, folder: str = CONFIGS) -> Path:
 
 @contextmanager
 def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
-    """A file that `find_file` gave as one that may be run, and whether it was copied for that.
+    """Yield a file from `find_file`, copied to `runs/` if it is an example, and True if it was copied.
 
-    An example is copied to `runs/` with all that it names; what was copied is taken away again where an error says that
-    it is not to be run.  Raises `FileExistsError` where other files have their names there.
+    An example is copied with all files that it names. The copies are removed if the body raises an error. Raises
+    `FileExistsError` if different files have their names.
     """
     made: list[Path] = []
     if EXAMPLES in path.parents:
@@ -81,7 +81,7 @@ def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
 
 
 def _with_named(name: Path) -> Iterator[Path]:
-    """A file of the examples, and those that it names, relative to `EXAMPLES`."""
+    """Yield a file of the examples, and the files that it names, relative to `EXAMPLES`."""
     yield name
     if name.suffix != ".toml":
         return
@@ -94,9 +94,9 @@ def _with_named(name: Path) -> Iterator[Path]:
 
 
 def copy_examples(directory: Path, names: list[Path]) -> list[Path]:
-    """Copy files of the examples to `directory`, durably; returns the copies that were not there already.
+    """Copy files of the examples to `directory` durably, and return the copies that were missing.
 
-    Raises `FileExistsError` where a file of the name holds something else; nothing is written then.
+    Raises `FileExistsError`, before copying, if a file of the same name has different content.
     """
     missing = []
     for name in names:

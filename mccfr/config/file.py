@@ -1,6 +1,6 @@
-"""Run configurations from TOML files and back: overrides, checks, and messages that help.
+"""Reads run configurations from TOML files, applies overrides, validates, and writes them back.
 
-A configuration error is a `ValueError` of one sentence that names the file, the key, the value and what is allowed.
+A configuration error is a `ValueError` of one sentence that names the file, the key, the value and the allowed values.
 """
 
 import tomllib
@@ -23,16 +23,19 @@ from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Conf
 from storage.damage import DamagedError, reading
 
 DEFAULT_ALGORITHM = "external-sampling"
-"""Of a `[solver]` table that names none."""
+"""Algorithm of a `[solver]` table that names none."""
 _TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
     "game": (GAMES, "name", None),
     "solver": (OPTIONS, "algorithm", DEFAULT_ALGORITHM),
 }
-"""Tables that choose a struct: those there are, the key that chooses, and what it is by default."""
+"""Tables whose struct depends on a key: structs by name, the key, and its default."""
 
 
 def parse_override(text: str) -> tuple[str, Any]:
-    """Split `table.key=value` (the value in TOML; a bare word is taken as a string); `ValueError` if it is not that."""
+    """Split `table.key=value` into path and value; `ValueError` if it has another form.
+
+    The value is TOML; a bare word is a string.
+    """
     path, sign, value = text.partition("=")
     if not sign or "." not in path:
         raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
@@ -46,9 +49,9 @@ def parse_override(text: str) -> tuple[str, Any]:
 
 
 def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
-    """A run's TOML file as it stands, with `--set` overrides.
+    """Read a run's TOML file and apply `--set` overrides, without validation.
 
-    Raises `ValueError` for what is no TOML file, `UnreadableError` where the system cannot read it.
+    Raises `ValueError` for an invalid TOML file, `UnreadableError` if the system cannot read it.
     """
     try:
         with reading(path):
@@ -67,7 +70,7 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
-    """Set `table.key` of a document, in place; `source` names who asks for it in errors (`ValueError`)."""
+    """Set `table.key` of a document, in place; `source` names the origin in errors (`ValueError`)."""
     *tables, last = path.split(".")
     table = document
     for key in tables:
@@ -78,7 +81,7 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
+    """Read and validate a run's TOML file with `--set` overrides; `ValueError` if it is invalid."""
     return config_from(load_document(path, overrides), str(path), (path.parent,))
 
 
@@ -88,12 +91,11 @@ def config_from(
     beside: Sequence[Path] | None = None,
     kept: outside.Kept | None = None,
 ) -> Config:
-    """A `Config` from parsed TOML.
+    """Convert parsed TOML to a validated `Config`.
 
-    source  names it in errors (`ValueError`)
-    beside  of a document of the user's own, whose code is run: directories in which modules that it names are looked
-            for first, and files
-    kept    of an artefact's document: what it says of the code that it names (`mccfr.config.outside`)
+    source  names the document in errors (`ValueError`)
+    beside  for the user's own document, whose code is executed: directories searched first for modules, and for files
+    kept    for an artefact's document: what it says of its code (`mccfr.config.outside`)
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
@@ -116,9 +118,9 @@ def config_from(
 
 
 def opaque_config(document: Mapping[str, Any], source: str) -> Config:
-    """A `Config` of an artefact that names code from outside, none of which is imported.
+    """Convert the document of an artefact that names user code to a `Config`, without importing the code.
 
-    Tables that the code makes have their name alone (`OpaqueGame`, `OpaqueSolver`).  Raises as `config_from`.
+    Tables defined by user code keep their name only (`OpaqueGame`, `OpaqueSolver`). Raises as `config_from`.
     """
     guests, tables = outside.guests(document), dict(document)
     for table, kind in (("game", OpaqueGame), ("solver", OpaqueSolver)):
@@ -139,7 +141,7 @@ def opaque_config(document: Mapping[str, Any], source: str) -> Config:
 
 
 def _converted(table: Any, key: str, kind: Any) -> Any:
-    """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
+    """Convert a table of the document to its struct; `ValueError` with key, value and allowed values."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
     elif isinstance(table, Mapping) and not (key == "tables" and table.get("strategy_sums") == "preflop"):
@@ -155,7 +157,7 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
 
 
 def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
-    """The struct that `[game]` or `[solver]` chooses by its tag, and the table without what other algorithms take."""
+    """Return the struct that `[game]` or `[solver]` selects, and the table without other algorithms' keys."""
     kinds, field, default = _TAGGED[key]
     if not isinstance(table, Mapping):
         raise ValueError(f"{key} = {shown(table)}: expected a table")
@@ -181,14 +183,17 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
 
 
 def options_named(table: str, name: str) -> Any:
-    """The struct of a `[game]` or `[solver]` table by the name that chooses it, loaded already; None for an unknown."""
+    """Return the struct of a `[game]` or `[solver]` table by its name, or None if it is unknown.
+
+    User code must be loaded already.
+    """
     kinds, field, _ = _TAGGED[table]
     former = FORMER.get(name) if table == "solver" else None
     return kinds.get(name) or former or made_options(outside.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:
-    """The document with 2e10 as a whole number, which TOML takes for a float; keys for fractions take both."""
+    """Convert whole floats such as 2e10 to integers, everywhere in a document; float keys accept both."""
     if isinstance(value, Mapping):
         return {key: _whole_numbers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -197,19 +202,19 @@ def _whole_numbers(value: Any) -> Any:
 
 
 def to_document(config: Config) -> dict[str, Any]:
-    """Plain dictionary of a config, every default written out: what run directories and identities keep."""
+    """Convert a config to a plain dictionary with all defaults, for run directories and identities."""
     return msgspec.to_builtins(config)
 
 
 def _plain(value: Any) -> Any:
-    """A value in lists and dictionaries; tuples become lists."""
+    """Convert a value to lists and dictionaries; tuples become lists."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
+    """Return keys of `[solver]` that belong to other algorithms, or have no effect without `dcfr`."""
     table = document.get("solver", {})
     algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
     options = options_named("solver", algorithm) or SolverConfig
@@ -223,7 +228,7 @@ def ignored_keys(document: Mapping[str, Any]) -> list[str]:
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
-    """As `to_document`, without the keys that have their default."""
+    """Convert a table to a plain dictionary as `to_document` does, without keys at their default."""
     document: dict[str, Any] = {}
     tag = table.__struct_config__.tag
     if tag is not None and tag != DEFAULT_ALGORITHM:
@@ -239,9 +244,11 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
 
 
 def _explain(message: str, table: Any, name: str, kind: Any) -> str:
-    """Turn msgspec's message into one with the key's dotted path, its value and what is allowed.
+    """Convert msgspec's message to one with the key's dotted path, its value and the allowed values.
 
-    table, name, kind  what was converted: a table of the document, its name, and the struct for it
+    table  the table of the document that was converted
+    name   its key in the document
+    kind   its struct
     """
     text, _, where = message.partition(" - at `$")
     inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
@@ -266,13 +273,13 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
 
 
 def _choices(kind: Any) -> list[str]:
-    """The texts that a key may be, of a `Literal` or of one in a union."""
+    """Return the allowed texts of a `Literal`, alone or in a union."""
     inside = [name for part in getattr(kind, "__args__", ()) for name in getattr(part, "__args__", (part,))]
     return [name for name in inside if isinstance(name, str)]
 
 
 def _fields(kind: Any) -> dict[str, Any]:
-    """Field types of a struct, or of the one in a union."""
+    """Return the field types of a struct, alone or in a union."""
     kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
     if not kinds:
         return {}
@@ -283,7 +290,7 @@ def _fields(kind: Any) -> dict[str, Any]:
 
 
 def _checks(config: Config) -> Iterator[Check]:
-    """Of each table what it says of its own keys."""
+    """Yield the checks of every table, with dotted keys."""
     for field in fields_of(Config):
         table = getattr(config, field.name)
         if isinstance(table, Table):

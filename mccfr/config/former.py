@@ -1,6 +1,6 @@
-"""Keys that tables have no longer: runs that have one are read as ever.
+"""Reads configurations of earlier versions that contain removed keys.
 
-They go on where it says what is the rule now, and are trained no longer where it says something else.
+A run continues if its value of the key agrees with today's fixed rule. Otherwise it can be read, but not trained.
 """
 
 import logging
@@ -17,12 +17,12 @@ Table = Mapping[str, Any]
 
 
 class Gone(NamedTuple):
-    """A key that went.
+    """A removed key.
 
-    default  that it had
-    now      what became of it, as a clause after its value
-    holds    whether a table with it says what is the rule now; None: where the key has its default
-    kind     the struct of a table where it says something else; None: that of today, with the key
+    default  its former default
+    now      what replaced it, as a clause that follows the value in a message
+    holds    returns True if a table with the key agrees with today's rule; None: if the key has its default
+    kind     struct of a table that does not agree; None: today's struct, extended by the key
     """
 
     default: Any
@@ -32,12 +32,12 @@ class Gone(NamedTuple):
 
 
 def former_value(table: msgspec.Struct, key: str, default: Any) -> Any:
-    """What a key that went says in a run of then, and `default` in one of today."""
+    """Return the value of a removed key in a former run's table, or `default` in today's tables."""
     return getattr(table, key, default)
 
 
 def _dropped(key: str, now: Any, text: str) -> Gone:
-    """Of a key that is passed over: who sets something else hears once what there is instead."""
+    """Describe a key that is ignored; a value other than `now` logs `text` as a warning."""
 
     def holds(table: Table) -> bool:
         if table[key] != now:
@@ -48,7 +48,7 @@ def _dropped(key: str, now: Any, text: str) -> Gone:
 
 
 def _is_memory(solver: Table) -> bool:
-    """Of deep-cfr, which keeps strategies for the average of a network alone."""
+    """Return True if deep-cfr's memory of strategies is unused, or as large as `memory`."""
     return "network" not in solver.get("averages", ()) or solver["strategy_memory"] == solver.get("memory", 10**6)
 
 
@@ -57,7 +57,7 @@ def _is_floored(solver: Table) -> bool:
 
 
 def _fixed(default: Any) -> Gone:
-    """Of a key that has one value now."""
+    """Describe a key whose value is now fixed at its former default."""
     return Gone(default, f"in whose place there is always {shown(default)}")
 
 
@@ -117,7 +117,7 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
         )
     },
     ("tables", None): {
-        # Of "preflop", with "snapshot_nodes", `mccfr.config.tables.PREFLOP_SUMS` is the table.
+        # For "preflop" and "snapshot_nodes", the struct is `mccfr.config.tables.PREFLOP_SUMS`.
         "strategy_sums": Gone("all", "in whose place all streets have sums"),
         "snapshot_nodes": Gone(None, "which was for tables.strategy_sums = 'preflop' alone"),
     },
@@ -128,11 +128,11 @@ GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, Gone]] = {
         ),
     },
 }
-"""By table, and by what chooses its struct where something does: the keys that it had."""
+"""Removed keys, by table and by the name that selects its struct, or None."""
 
 
 def says_nothing(name: str, chosen: str | None, table: Table) -> list[str]:
-    """The keys of a table that it has no longer and that say what is the rule now."""
+    """Return the removed keys of a table that agree with today's rule."""
     gone = GONE_KEYS.get((name, chosen), {})
     return [key for key in gone if key in table and _holds(gone[key], key, table)]
 
@@ -143,10 +143,10 @@ def _holds(gone: Gone, key: str, table: Table) -> bool:
 
 
 def as_former(name: str, chosen: str | None, table: Table, kind: Any) -> tuple[Any, dict[str, Any]]:
-    """The struct and the keys of a table, of which some may be gone.
+    """Return the struct and the keys of a table, which may contain removed keys.
 
-    Those that say what is the rule now are left out.  With others the struct is that of a run which is read, and not
-    trained (`Table.former`): `kind`, or another one, with the keys besides.
+    Removed keys that agree with today's rule are left out. If others remain, the struct marks a run that is read but
+    not trained (`Table.former`).
     """
     gone, nothing = GONE_KEYS.get((name, chosen), {}), says_nothing(name, chosen, table)
     own = {key: value for key, value in table.items() if key not in nothing}

@@ -1,4 +1,4 @@
-"""Numbers and texts that no configuration can mean, refused by key before anything is computed from them."""
+"""Rejects numbers and texts outside the range of any key, before they are used."""
 
 from collections.abc import Iterator, Sequence
 from math import isinf
@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 
 MOST_COUNT = 10**18
-"""Nodes and iterations: counters have 64 bits, and are added to."""
+"""Largest number of nodes or iterations: counters have 64 bits, with room for additions."""
 MOST_NUMBER = 1e15
-"""Chips and seconds: below it whole numbers, and halves of them, are exact in float64."""
+"""Largest number of chips or seconds: below it whole numbers and halves are exact in float64."""
 MOST_TEXT = 4096
-"""Characters: what the system takes as a path."""
+"""Most characters of a text, as in a path of the operating system."""
 MOST_NAME_BYTES = 255
-"""Of one component of a path."""
+"""Most bytes of one component of a path."""
 
 _MOST_INTEGER = 2**63 - 1
 _MOST: dict[str, float] = {
@@ -24,7 +24,7 @@ _MOST: dict[str, float] = {
     "evaluation.hands": 10**9,
     "run.keep_checkpoints": 10**6,
 }
-_MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # powers of the discounting: infinity forgets or keeps everything
+_MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # exponents of discounting: an infinite one means factor 0 or 1
 _PATHS = (
     "game.file",
     "abstraction.path",
@@ -39,7 +39,7 @@ _SHOWN = 60
 
 
 def limit_problems(value: Any, key: str = "") -> Iterator[str]:
-    """One sentence for each number or text of a config that is outside of what its key can mean."""
+    """Yield one sentence for each number or text of a config that is out of range."""
     if isinstance(value, msgspec.Struct):
         for name, written in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
             yield from limit_problems(getattr(value, name), f"{key}.{written}" if key else written)
@@ -51,9 +51,9 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if key in _MAY_BE_INFINITE and isinf(value):
             return
-        counted = _MOST_INTEGER if key.startswith("game.") else MOST_COUNT  # a game's tree has limits of its own
+        counted = _MOST_INTEGER if key.startswith("game.") else MOST_COUNT  # a game's tree has its own limits
         most = _MOST.get(key, MOST_NUMBER if isinstance(value, float) else counted)
-        if not -most <= value <= most:  # true of NaN as well
+        if not -most <= value <= most:  # also true for NaN
             yield f"{key} = {shown(value)} is not allowed: it must be finite, and at most {most:g}"
 
 
@@ -66,9 +66,9 @@ def _text_problems(text: str, key: str) -> Iterator[str]:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: cut where it is long."""
+    """Return a value as text for a message, cut if it is long."""
     try:
         text = repr(value)
-    except ValueError:  # integers of thousands of digits are not written out
+    except ValueError:  # integers of thousands of digits have no decimal text
         return f"a number of {value.bit_length():,} bits"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

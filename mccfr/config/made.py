@@ -1,4 +1,4 @@
-"""The tables that configurations have for what they name from outside: which keys a user's game or algorithm takes."""
+"""Builds the `[game]` and `[solver]` structs of users' games and algorithms."""
 
 import inspect
 from collections.abc import Callable
@@ -16,9 +16,9 @@ _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 
 
 def made_options(group: str, name: str) -> Any:
-    """The struct for a user's game or algorithm, by its name in the configuration; None where there is none of it.
+    """Return the struct of a user's game or algorithm by name, or None if it is unknown.
 
-    Raises `ValueError` of one sentence for an object that is no game or no algorithm.
+    Raises `ValueError`, with one sentence, if the object is no game or no algorithm.
     """
     found = outside.find(group, name)
     if found is None:
@@ -31,7 +31,7 @@ def made_options(group: str, name: str) -> Any:
 
 
 def loaded_options(group: str) -> list[Any]:
-    """The structs for all that has been loaded; what is none is left out."""
+    """Return the structs of all loaded objects of a group; invalid ones are skipped."""
     found = []
     for name in outside.loaded(group):
         with suppress(ValueError):
@@ -40,16 +40,16 @@ def loaded_options(group: str) -> list[Any]:
 
 
 def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
-    """The `[game]` table of a function: its parameters are the keys, their annotations the types.
+    """Return the `[game]` struct of a function: its parameters are the keys, their annotations the types.
 
-    A parameter annotated as `Path` names a file.  Raises `ValueError` for a parameter without an annotation, or of a
-    kind that TOML cannot say.
+    A parameter annotated as `Path` names a file. Raises `ValueError` for a parameter without an annotation, or of a
+    type that TOML does not have.
     """
     if not callable(function) or isinstance(function, type):
         raise ValueError(f"game.name = {name!r} is no function that makes a game")
     try:
         hints = get_type_hints(function, include_extras=True)
-    except Exception as error:  # names that cannot be looked up, in annotations that are texts
+    except Exception as error:  # names in text annotations that cannot be resolved
         raise ValueError(f"game.name = {name!r}: its annotations cannot be read: {error}") from error
     fields: list[Any] = []
     for key, parameter in inspect.signature(function).parameters.items():
@@ -75,21 +75,21 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
         )
         msgspec.convert({"name": name} | {field[0]: field[2] for field in fields if len(field) > 2}, made, strict=False)
     except msgspec.ValidationError:
-        pass  # a key that has no default
+        pass  # a key without default
     except (TypeError, ValueError) as error:
         raise ValueError(f"game.name = {name!r}: its parameters are no keys that TOML can say: {error}") from error
     return cast(type[GameConfig], made)
 
 
 def _plain(default: Any) -> Any:
-    """A default as the struct has it: lists, which would be shared, as tuples; files by their names."""
+    """Return a default as the struct stores it: lists as tuples, so as not to share them; paths as text."""
     if isinstance(default, Path):
         return str(default)
     return tuple(map(_plain, default)) if isinstance(default, list | tuple) else default
 
 
 def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
-    """The `[solver]` table of an algorithm: that of its class, chosen by this name."""
+    """Return the `[solver]` struct of an algorithm: its class's `options`, with this name as tag."""
     options = getattr(algorithm, "options", None)
     if not isinstance(options, type) or not issubclass(options, SolverConfig):
         raise ValueError(

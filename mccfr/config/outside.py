@@ -1,15 +1,15 @@
-"""Games, algorithms, variants and evaluation methods of users: what a configuration names from outside of the package.
+"""Loads user-defined games, algorithms, variants and evaluation methods named in a configuration.
 
-A name with a colon, `module:object`, is imported when a configuration that holds it is read; any other name that the
-package does not know itself is looked for among the entry points of installed packages.  Nothing else is ever imported
-by its name: not what a policy, a checkpoint or a journal holds.
+A name `module:object` is imported when a configuration with it is read. Other names unknown to the package are looked
+up among the entry points of installed packages. Nothing else is imported by name, whether from a policy, a checkpoint
+or a journal.
 
-A module is looked for beside the configuration first, then where Python looks (`sys.path`).  It is imported once a
-process, so two modules of one name cannot meet in it.
+A module is searched beside the configuration first, then on `sys.path`. It is imported once a process, so a process
+cannot use two modules of one name.
 
-What an artefact names - a run, networks - was written by whoever made it, and is not imported for being named: only
-from a directory that the user gives with --code (`allow`), or where the user's list of code has exactly this content
-(`mccfr.config.code_list`).  What the user's own commands run is added to the list.
+Names in an artefact (a run, networks) come from its author, who need not be trusted. Such a module is imported only in
+two cases: from a directory that the user gives with --code (`allow`), or if the user's list of code has exactly this
+content (`mccfr.config.code_list`). Modules that the user's own commands import are added to the list.
 """
 
 import os
@@ -40,56 +40,56 @@ NAMED = {
     ("solver", "variant"): VARIANTS,
     ("evaluation", "method"): METHODS,
 }
-"""Where a configuration names something that may come from outside, by table and key."""
+"""Tables and keys of a configuration that can name user code, with their entry point group."""
 
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
-_OBJECTS: dict[tuple[str, str], Any] = {}  # what has been loaded, by group and name
-_HERE = "here:"  # names of what only this process has begin so
-_ALLOWED: list[Path] = []  # directories that the user has named for code of artefacts
+_OBJECTS: dict[tuple[str, str], Any] = {}  # loaded objects, by group and name
+_HERE = "here:"  # prefix of names of objects that only this process has
+_ALLOWED: list[Path] = []  # directories that the user permits for code of artefacts
 
 
 class Permitted(NamedTuple):
-    """Where a module may be imported from.
+    """Permission to import a module.
 
-    folder  in which it is found, absolute
-    listed  {absolute path: content} of the only files that may be imported from there; None: any
+    folder  absolute path of the module's folder
+    listed  {absolute path: content} of the only files that may be imported from there; None: any file
     """
 
     folder: str
     listed: Mapping[str, bytes] | None = None
 
 
-_GRANTED: dict[str, Permitted] = {}  # by module, as the coordinator of this worker says
+_GRANTED: dict[str, Permitted] = {}  # by module, from the coordinator of this worker
 _IMPORTED: dict[str, Permitted] = {}  # by module
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where something from outside comes from: its name in the configuration, and the file that defines it."""
+    """Origin of a user's object: its name in the configuration, and the file that defines it."""
 
     name: str
     file: Path
 
     @property
     def sha256(self) -> str:
-        """Of the file's content."""
+        """SHA-256 of the file's content."""
         with reading(self.file):
             return sha256(self.file.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What an artefact says of the code that it names, none of which is a permission.
+    """Code named by an artefact; it gives no permission to import the code.
 
     where   the artefact, for errors
-    sha256  {name: hash of the file that defined it}, by which it is found in the user's list of code
+    sha256  {name: hash of the file that defined it}, to look it up in the user's list of code
     """
 
     where: Path
     sha256: Mapping[str, str] = field(default_factory=dict)
 
     def permitted(self, name: str) -> Permitted:
-        """Where the module of a name may be imported from; `ValueError` where it may not."""
+        """Return the permission to import the module of a name; `ValueError` if there is none."""
         module = name.partition(":")[0]
         if module in _GRANTED:
             return _GRANTED[module]
@@ -110,12 +110,15 @@ class Kept:
 
 
 def allow(folders: Iterable[Path]) -> None:
-    """Let modules that artefacts name be imported from these directories."""
+    """Permit imports, from these directories, of modules that artefacts name."""
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
 
 def permissions() -> dict[str, Any]:
-    """What this process has imported, in JSON for `grant`: {module: [folder, {file: SHA-256} or None for any file]}."""
+    """Return this process's imports as JSON for `grant`: {module: [folder, {file: SHA-256} or None]}.
+
+    None means that any file of the folder may be imported.
+    """
     return {
         module: [folder, None if listed is None else code_list.hashes(listed, folder)]
         for module, (folder, listed) in _IMPORTED.items()
@@ -123,21 +126,21 @@ def permissions() -> dict[str, Any]:
 
 
 def grant(permitted: Mapping[str, Any]) -> None:
-    """Let a process do what its coordinator's `permissions` say; `ValueError` where a listed file has changed since."""
+    """Permit what the coordinator's `permissions` returned; `ValueError` if a listed file has changed."""
     for module, (folder, files) in permitted.items():
         listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
         _GRANTED[module] = Permitted(folder, listed)
 
 
 def _file_in(folder: Path, module: str) -> Path | None:
-    """The file of a module below a directory."""
+    """Return the file of a module below a directory, or None."""
     stem = folder.joinpath(*module.split("."))
     found = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
     return next((file for file in found if file.is_file()), None)
 
 
 def guests(document: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(table, key) of what a document names from outside of our packages."""
+    """Return (table, key) of all user code that a document names."""
     return [
         (table, key)
         for table, key, group, name in _named(document)
@@ -146,7 +149,7 @@ def guests(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Table, key, group and text of all that a document names."""
+    """Yield table, key, group and name of all that a document names."""
     for (table, key), group in NAMED.items():
         inside = document.get(table)
         name = inside.get(key) if isinstance(inside, Mapping) else None
@@ -159,17 +162,17 @@ def _is_ours(name: str) -> bool:
 
 
 def is_reference(name: object) -> TypeGuard[str]:
-    """Whether a name is meant as `module:object`."""
+    """Return True if a name has the form `module:object`."""
     return isinstance(name, str) and ":" in name
 
 
 def load_named(document: Mapping[str, Any], beside: Sequence[Path] | None = None, kept: Kept | None = None) -> None:
-    """Import what a configuration's document names as `module:object`; `ValueError` of one sentence where that fails.
+    """Import what a document names as `module:object`; `ValueError` of one sentence if that fails.
 
-    beside  of the user's own document: directories in which modules are looked for before Python's own places
-    kept    of an artefact's document: what it says of its code
+    beside  for the user's own document: directories searched for modules before `sys.path`
+    kept    for an artefact's document: what it says of its code
 
-    Of a document with neither nothing is imported but what is this program's.
+    With neither, only modules of this program are imported.
     """
     for table, key, group, name in _named(document):
         if not is_reference(name):
@@ -184,10 +187,10 @@ def load_named(document: Mapping[str, Any], beside: Sequence[Path] | None = None
 
 
 def given(group: str, thing: Any) -> str:
-    """The name of something that is handed over in Python, as a configuration would have it; a text is one already.
+    """Return the name of an object given in Python, as a configuration would name it; texts are unchanged.
 
-    What its module has under its own name is `module:object`, which runs find too; all else, such as what the cell of a
-    notebook has made, gets a name that only this process knows.
+    An object that its module has under its own name is `module:object`, which other processes can import. Others, such
+    as those of a notebook cell, get a name that is valid in this process only.
     """
     if isinstance(thing, str):
         return thing
@@ -203,12 +206,12 @@ def given(group: str, thing: Any) -> str:
 def load(
     group: str, name: str, key: str, beside: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
 ) -> Any:
-    """The object that `module:object` names, imported if it is not yet.
+    """Return the object that `module:object` names, importing it if necessary.
 
-    key     who names it, for errors
-    beside  directories in which its module is looked for first
+    key     the key that names it, for errors
+    beside  directories searched first for its module
     listed  {absolute path: content} of the only files that may be imported from its folder; None: any file may be, and
-            what is imported is added to the user's list of code
+            imported files are added to the user's list of code
     """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
@@ -233,7 +236,7 @@ def load(
             f"{where}: there is no module {error.name!r} in {tried}the directories of PYTHONPATH or the installed "
             "packages: put it beside the configuration, or install it"
         ) from None
-    except Exception as error:  # whatever the module's own code raises
+    except Exception as error:  # any exception of the module's own code
         raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
     if not hasattr(found, attribute):
         raise ValueError(f"{where}: {found.__file__ or module} has no {attribute!r}")
@@ -246,7 +249,7 @@ def load(
 
 
 def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Add a module that was imported to the user's list, now and with what it imports later."""
+    """Add an imported module to the user's list, again after each further file that it imports."""
 
     def write() -> None:
         file = getattr(sys.modules[module], "__file__", None) or ""
@@ -260,9 +263,9 @@ def _remember(module: str, folder: str, watched: Watched) -> None:
 
 
 def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
-    """How a top-level module is imported from the first of some directories that has it; None: as any other.
+    """Return the spec of a top-level module in the first of the directories that has it, or None.
 
-    `ValueError` where another module of its name is imported already.
+    Raises `ValueError` if a different module of its name is already imported.
     """
     spec = PathFinder.find_spec(top, [str(place) for place in places])
     if spec is None or spec.origin is None or top not in sys.modules:
@@ -277,7 +280,7 @@ def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | N
 
 
 def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
-    """The absolute path of the folder in which a top-level module is found; None for a part of Python itself."""
+    """Return the absolute path of a top-level module's folder; None for a built-in part of Python."""
     if spec is None:
         spec = sys.modules[top].__spec__ if top in sys.modules else find_spec(top)
     if spec is None:
@@ -287,7 +290,7 @@ def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
 
 
 def _execute(spec: ModuleSpec) -> None:
-    """Import a module by its spec."""
+    """Execute a module from its spec, and register it in `sys.modules`."""
     sys.modules[spec.name] = module = module_from_spec(spec)
     assert spec.loader is not None
     try:
@@ -298,7 +301,7 @@ def _execute(spec: ModuleSpec) -> None:
 
 
 def find(group: str, name: str) -> Any:
-    """What a name stands for: loaded already, or the entry point of an installed package; None where it is neither.
+    """Return the object of a name: one already loaded, or an installed package's entry point; else None.
 
     Raises `ValueError` for an entry point that cannot be loaded.
     """
@@ -312,7 +315,7 @@ def find(group: str, name: str) -> Any:
         raise ValueError(f"{name!r} is the name of an entry point {group} of several packages: {packages}: remove one")
     try:
         _OBJECTS[group, name] = points[0].load()
-    except Exception as error:  # whatever the package's own code raises
+    except Exception as error:  # any exception of the package's own code
         raise ValueError(
             f"{name!r}, an entry point {group} of {_package(points[0])}, cannot be loaded: {type(error).__name__}: "
             f"{error}"
@@ -321,33 +324,33 @@ def find(group: str, name: str) -> Any:
 
 
 def is_loaded(group: str, name: str) -> bool:
-    """Whether `find` has it without importing anything."""
+    """Return True if the object is already loaded."""
     return (group, name) in _OBJECTS
 
 
 def loaded(group: str) -> list[str]:
-    """The names of what has been loaded."""
+    """Return the names of all loaded objects of a group."""
     return [name for known, name in _OBJECTS if known == group]
 
 
 def installed(group: str) -> list[str]:
-    """The names of installed packages' entry points, none of which is loaded for it."""
+    """Return the names of installed packages' entry points, without loading them."""
     return sorted({point.name for point in _points(group)})
 
 
 def _points(group: str) -> Iterable[EntryPoint]:
-    """The entry points of a group; looked for again once a place where modules are found is another, or has changed."""
+    """Return the entry points of a group; searched again if a directory of `sys.path` has changed."""
     return _points_in(group, tuple(map(_state, sys.path)))
 
 
 @cache
 def _points_in(group: str, _: tuple[tuple[str, int, int], ...]) -> tuple[EntryPoint, ...]:
-    """Of packages as they are now: the file of each is read for it, which takes longer than all else about a config."""
+    """Return the entry points of a group, cached, because reading every package's metadata is slow."""
     return tuple(entry_points(group=group))
 
 
 def _state(place: str) -> tuple[str, int, int]:
-    """A place on the path, the number of its folder and when that was changed last."""
+    """Return a path with its inode and modification time, (path, 0, 0) if it does not exist."""
     try:
         status = Path(place).stat()
     except OSError:
@@ -360,9 +363,9 @@ def _package(point: EntryPoint) -> str:
 
 
 def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
-    """Where a configuration gets from what it names from outside, by table and key; what is the package's is left out.
+    """Return the origin of all user code that a configuration names, by table and key.
 
-    Raises `ValueError` for something that no file defines, such as the cell of a notebook: no other process finds it.
+    Raises `ValueError` for an object that no file defines, as in a notebook cell: workers cannot import it.
     """
     return {
         (table, key): _source(group, name, f"{table}.{key}")
@@ -382,5 +385,5 @@ def _source(group: str, name: str, key: str) -> Source:
 
 
 def _module_of(group: str, name: str) -> str:
-    """The module that an entry point's object is in."""
+    """Return the module of an entry point's object."""
     return next(point.module for point in _points(group) if point.name == name)

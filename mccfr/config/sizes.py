@@ -1,4 +1,4 @@
-"""Amounts of memory as people write them: `16GB`, `512 MiB`, `1.5e9`."""
+"""Parses memory sizes: `16GB`, `512 MiB`, `1.5e9`."""
 
 import re
 
@@ -19,7 +19,10 @@ _MOST = 10**18
 
 
 def bytes_of(text: str) -> int:
-    """Bytes of a text such as `16GB` or `512 MiB`; `ValueError`, in words that follow a key, for any other."""
+    """Return the bytes of a text such as `16GB` or `512 MiB`.
+
+    Raises `ValueError` for other texts; the message continues "KEY must be".
+    """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
     if found is None or found[2].lower() not in _KNOWN:
         raise ValueError(f"a number and one of {', '.join(unit for unit in _UNITS if unit)}, such as '16GB'")

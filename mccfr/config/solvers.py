@@ -1,4 +1,4 @@
-"""The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
+"""The `[solver]` table of each algorithm, as frozen structs with the defaults of all keys."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, cast
@@ -9,50 +9,49 @@ from mccfr.config.table import Check, Table
 
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
-    """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
+    """A `[solver]` table; `algorithm` selects one of the following structs (see `OPTIONS`)."""
 
     seed: int = 0
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """The key that names an abstraction for opponents of their own, and its directory or recipe; None: they have
-        none."""
+        """Key and value (directory or recipe) of a separate abstraction for opponents, or None."""
         return None
 
     def checks(self) -> list[Check]:
-        """As `Table.checks`."""
+        """Return the check of the seed."""
         return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
 
 
 class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
-    """An algorithm that is code which was not imported; `named`: by what the configuration says."""
+    """An algorithm of user code that was not imported; `named` is its name in the configuration."""
 
     named: str = ""
 
 
 class InPeriodsConfig(SolverConfig, frozen=True):
-    """Of the algorithms that discount what they have accumulated by period."""
+    """Keys of the algorithms that discount accumulated values by period."""
 
-    period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
+    period_nodes: int | None = None  # nodes of a period over all workers; None: the algorithm's default
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         period = self.period_nodes
         return [*super().checks(), ("period_nodes", period is None or period >= 1, "at least 1")]
 
 
 class SampledConfig(InPeriodsConfig, frozen=True):
-    """Discounting of the algorithms that sample, driven by nodes touched."""
+    """Discounting of the sampling algorithms, driven by nodes touched."""
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: int | None = None  # None: discounting never ends
-    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
+    # exponents of "dcfr" for positive regrets, negative regrets and strategy sums, as the paper recommends
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         until = self.discount_until_nodes
         return [
             *super().checks(),
@@ -64,26 +63,26 @@ class SampledConfig(InPeriodsConfig, frozen=True):
 
 
 class AgainstOpponentsConfig(SampledConfig, frozen=True):
-    """Of the algorithms in which each player may learn against an opponent who sees more than he."""
+    """Keys of the algorithms whose players may learn against opponents with another abstraction."""
 
-    opponent_abstraction: str | None = None  # the opponents' directory or recipe; None: players against each other
+    opponent_abstraction: str | None = None  # the opponents' directory or recipe; None: the players' own
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """As `SolverConfig.opponents`."""
+        """Key and value of the opponents' abstraction, or None."""
         return None if self.opponent_abstraction is None else ("opponent_abstraction", self.opponent_abstraction)
 
 
 class ExternalSamplingConfig(AgainstOpponentsConfig, frozen=True, tag="external-sampling"):
-    """External sampling: all actions of the traverser, one of the opponent and of chance."""
+    """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
 
-    negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
-    prune_after_nodes: int = 100_000_000  # pruning begins here
-    prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
-    floor_chips: float = 310_000.0  # and no regret falls below minus this, times the weight
+    negative_regret_pruning: bool = False  # on 95 % of the traversals, skip actions of very negative regret
+    prune_after_nodes: int = 100_000_000  # pruning begins after this many nodes
+    prune_below_chips: float = 300_000.0  # skip actions whose regret is below minus this, times the weight
+    floor_chips: float = 310_000.0  # regrets are kept above minus this, times the weight
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         below = self.prune_below_chips
         return [
             *super().checks(),
@@ -94,37 +93,38 @@ class ExternalSamplingConfig(AgainstOpponentsConfig, frozen=True, tag="external-
 
 
 class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
-    """Outcome sampling: one path."""
+    """Outcome sampling: one path of each traversal."""
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
 
 
 class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: one board, all hands; with discount "none" as CFR+, sums weighted by n^gamma."""
+    """Public chance sampling: one board, all hands; discount "none" is CFR+, sums weighted by n^gamma."""
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
-    """Full-width CFR.  In `variant`'s place its parts may be given, and parts beside it override it."""
+    """Full-width CFR: a preset `variant`, or its parts; parts given beside a variant override it."""
 
-    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: made of the parts that follow
+    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: composed of the following parts
     regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
     optimistic: bool | None = None
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
-    horizon: int | None = None  # iterations that a variant on a schedule plans for; None: run.iterations at first
+    horizon: int | None = None  # iterations that a variant with a schedule plans for; None: run.iterations at the start
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
-    best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"  # CFR-BR, or where own reach is 0
-    prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations
+    # "player-0", "player-1": this player plays a best response (CFR-BR); "zero-reach": both do where own reach is 0
+    best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"
+    prune_threshold: int = 25  # regret-based: shortest interval worth skipping, in iterations
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`; the variant checks its powers itself."""
+        """Return the checks of the keys; the variant checks its exponents itself."""
         return [
             *super().checks(),
             ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
@@ -133,25 +133,25 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
 
 
 TRUNKS = ("own", "lossless")
-"""What `trunk` may be beside a directory."""
+"""Allowed values of `trunk` besides a directory or recipe."""
 
 
 class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
-    """CFR-BR on sampled boards: each player learns on his buckets against a best response that knows its real cards.
+    """CFR-BR on sampled boards: each player learns on buckets against a best response on real cards.
 
-    Opponents learn before the last street and respond best on it.
+    Opponents learn before the last street and play a best response on it.
     """
 
-    trunk: str = "own"  # the players' own buckets, those of an abstraction's directory or recipe, or "lossless"
-    warm_start: int | str | None = None  # nodes of external sampling, or a run's directory; None: from zeros
+    trunk: str = "own"  # the players' own buckets, an abstraction's directory or recipe, or "lossless"
+    warm_start: int | str | None = None  # nodes of external sampling, or a run's directory; None: zeros
 
     @property
     def opponents(self) -> tuple[str, str] | None:
-        """As `SolverConfig.opponents`."""
+        """Key and value of the opponents' abstraction, or None."""
         return None if self.trunk in TRUNKS else ("trunk", self.trunk)
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         return [
             *super().checks(),
             ("warm_start", not isinstance(self.warm_start, int) or self.warm_start >= 1, "at least 1"),
@@ -159,31 +159,31 @@ class CfrBrConfig(InPeriodsConfig, frozen=True, tag="cfr-br"):
 
 
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
-    """Deep CFR and Single Deep CFR: alternating linear CFR, its regrets a network's; numbers are the paper's on Leduc.
+    """Deep CFR and Single Deep CFR: alternating linear CFR with networks for regrets.
 
-    What is fitted, and to what, is in `mccfr.solvers.deep`.
+    The defaults are those of the paper for Leduc. `mccfr.solvers.deep` describes the networks and their targets.
     """
 
-    traversals: int = 1500  # of each player in an iteration
-    fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
+    traversals: int = 1500  # traversals of each player in an iteration
+    fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory instead of a network
     network: Literal["plain", "branches"] = "plain"
-    layers: int = 3  # hidden ones of the plain network
+    layers: int = 3  # hidden layers of the plain network
     units: int = 64
-    card_units: int = 192  # of the branch of cards
-    readout: Literal["last", "all"] = "last"  # hidden layers that the output sees; all: with a solved last layer
+    card_units: int = 192  # units of the card branch
+    readout: Literal["last", "all"] = "last"  # hidden layers connected to the output; all: with a solved last layer
     steps: int = 750  # minibatches of a fit
     batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
     learning_rate: float = 1e-3
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
-    last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
-    memory: int = 1_000_000  # samples a player; as many of strategies for the "network" average
+    last_layer: Literal["solved", "steps"] = "solved"  # solved: exact fit after the steps; steps: gradient only
+    memory: int = 1_000_000  # samples of each player; the "network" average stores as many strategies
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
     strategy_steps: int = 5000
     keep_networks: int | Literal["all"] = "all"
-    horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
+    horizon: int | None = None  # iterations for whose networks space is reserved; None: run.iterations at the start
 
     def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
+        """Return the checks of the keys."""
         fitted = ("layers", "units", "card_units", "steps", "strategy_steps")
         counted = ("traversals", "memory", *fitted)
         return [
@@ -208,13 +208,13 @@ OPTIONS: dict[str, type[SolverConfig]] = {
         DeepCfrConfig,
     )
 }
-"""The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
+"""The `[solver]` struct of each built-in algorithm; `mccfr.config.made` has those of users."""
 
 
 def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    """The table of runs of something that is trained no longer, with the keys that it had besides and their defaults.
+    """Return the struct of runs that are read but no longer trained, with their removed keys and defaults.
 
-    what  words for it, and where it is to be found
+    what  describes the removed feature and its replacement, for messages
     """
     fields = [(key, Any, default) for key, default in keys.items()]
     made: Any = msgspec.defstruct(
@@ -229,7 +229,7 @@ def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
 
 
 LAST_TRAINED = "0.1.0"
-"""The last version that has trained what follows."""
+"""Last version that could train the following."""
 
 FORMER: dict[str, type[SolverConfig]] = {
     "average-strategy-sampling": _named(
@@ -244,4 +244,4 @@ FORMER: dict[str, type[SolverConfig]] = {
         {"full_share": 0.2, "targets": (), "target_shares": (), "close_chips": 0.0},
     ),
 }
-"""Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
+"""Removed algorithms by name: their runs are read, but not trained."""

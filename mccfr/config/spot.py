@@ -1,4 +1,4 @@
-"""What a spot's `[game]` table is made of before it is checked: ranges out of files, positions by either name."""
+"""Prepares a spot's `[game]` table for validation: reads range files and unifies position names."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,11 @@ STREETS = ("preflop", "flop", "turn", "river")
 
 
 def spot_table(table: Any, beside: Sequence[Path]) -> Any:
-    """A `[game]` table with what people write: `oop` and `ip` in menus, ranges as "@FILE" (relative to `beside`).
+    """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
 
-    Values that were written out as the defaults of a game from a file are left out, so that its identity stays.  Raises
-    `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
+    `oop` and `ip` become the names that the rules use; file names are relative to `beside`. For a game from a file,
+    values equal to the defaults are left out, so that its identity stays. Raises `ValueError` for a menu that
+    names a position twice, or a range file that cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
@@ -37,7 +38,7 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
 
 
 def _positions(street: str, menu: Any) -> Any:
-    """A street's menu, with the names of positions that rules have."""
+    """Return a street's menu with `oop` and `ip` replaced by the names that the rules use."""
     if street not in STREETS or not isinstance(menu, Mapping):
         return menu
     for name, other in _POSITIONS.items():
@@ -47,7 +48,7 @@ def _positions(street: str, menu: Any) -> Any:
 
 
 def _read(key: str, value: Any, folder: Path) -> Any:
-    """A range; where it is "@FILE", what the file says."""
+    """Return a range, read from its file if it is "@FILE"."""
     if not isinstance(value, str) or not value.strip().startswith("@"):
         return value
     path = folder / value.strip()[1:]
@@ -62,7 +63,7 @@ def _read(key: str, value: Any, folder: Path) -> Any:
 
 
 def _short(key: str, value: Any) -> Any:
-    """A range; where its text is longer than a configuration's may be, its 1,326 numbers."""
+    """Return a range, as 1,326 numbers if its text is too long for a configuration."""
     if not isinstance(value, str) or len(value) <= MOST_TEXT:
         return value
     try:
@@ -72,15 +73,21 @@ def _short(key: str, value: Any) -> Any:
 
 
 MOST_ITERATIONS = 5_000
-"""Of a spot that is solved to a share of the pot, if that is not reached before."""
+"""Most iterations of a spot that does not reach its target exploitability."""
 AVERAGING_POWER = 4.0
-"""Of spots: 0.83 to 1 of the iterations that the 2 of `dcfr` takes (docs/measured/spots.md)."""
+"""Averaging power for spots: 0.83 to 1 of the iterations that 2, the value of `dcfr`, takes.
+
+Measured in docs/measured/spots.md.
+"""
 
 
 def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
-    """A configuration that solves a spot to a share of the pot: full width in float32, measured more rarely as it goes.
+    """Return a configuration that solves a spot by full-width CFR in float32.
 
-    game  of `[game]`, but for its name; keys that are None are left out
+    game  keys of `[game]` without its name; keys of value None are left out
+    to    exploitability, as a share of the pot, at which to stop
+
+    Evaluations become rarer as the run proceeds.
     """
     points, at = [], 10
     while at < MOST_ITERATIONS:
@@ -96,9 +103,14 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
 
 
 def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
-    """A menu from sizes as people write them: streets apart by "/", the last goes on, and sizes of one by commas.
+    """Return a menu from typed sizes, such as "50%,100%/75%".
 
-    first_street  of the spot: 1 the flop.  Raises `ValueError` for more streets than there are.
+    Streets are separated by "/", the last one also applies to later streets; sizes of a street are separated by commas.
+
+    bets, raises  sizes of first bets and of later raises
+    first_street  of the spot: 1 for the flop
+
+    Raises `ValueError` for more streets than the spot has.
     """
     names, menu = STREETS[first_street:], dict[str, Any]()
     for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):

@@ -1,4 +1,4 @@
-"""What all tables of a configuration are, and how a key is refused."""
+"""Base class of all configuration tables, and the check of their values."""
 
 from collections.abc import Iterable
 from functools import cache, reduce
@@ -7,27 +7,27 @@ from typing import ClassVar
 import msgspec
 
 Check = tuple[str, bool, str]
-"""A key, whether its value is good, and what is allowed."""
+"""A key, True if its value is valid, and a phrase for the allowed values."""
 
 fields_of = cache(msgspec.structs.fields)
-"""The fields of a kind of struct; msgspec goes through its annotations anew whenever it is asked."""
+"""Return the fields of a struct type; cached, because msgspec evaluates annotations each time."""
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A TOML table: unknown keys are errors."""
+    """A TOML table; unknown keys are errors."""
 
     former: ClassVar[str | None] = None
-    """What a run is of that is read and trained no longer, in words."""
+    """Phrase for a removed feature, if a run with this table is read but no longer trained."""
 
     def checks(self) -> list[Check]:
-        """Of its own keys, what types cannot express."""
+        """Return checks of the table's own keys that types cannot express."""
         return []
 
 
 def first_refused(table: msgspec.Struct, checks: Iterable[Check]) -> str | None:
-    """What is wrong with a table by the first check that fails, in a sentence; None where none does.
+    """Return a sentence about the first failed check of a table, or None if all pass.
 
-    A key may be one of a table inside, as "run.strata".
+    Keys may be dotted, such as "run.strata".
     """
     for key, good, allowed in checks:
         if not good:

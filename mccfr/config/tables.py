@@ -1,6 +1,7 @@
-"""A run's configuration as frozen structs: one default for each key, in one place; `mccfr.config.file` reads them.
+"""A run's configuration as frozen structs with the defaults of all keys.
 
-Games' tables are in `mccfr.config.games`, algorithms' in `mccfr.config.solvers`.
+`mccfr.config.file` reads them from TOML. Tables of games are in `mccfr.config.games`, those of algorithms in
+`mccfr.config.solvers`.
 """
 
 from collections.abc import Sequence
@@ -18,24 +19,24 @@ from mccfr.config.table import Check, Table
 
 
 class AbstractionConfig(Table, frozen=True):
-    """Card buckets that a game is solved on; without the table, every hand is on its own."""
+    """Card abstraction of a game; without this table, hands are not merged."""
 
-    path: str  # an abstraction's directory, relative to the config
-    recipe: str | None = None  # built into `path` if there is none yet; relative to the config
+    path: str  # directory of the abstraction, relative to the configuration
+    recipe: str | None = None  # builds `path` if it does not exist; relative to the configuration
 
 
 class TablesConfig(Table, frozen=True):
-    """Where and how the tables live."""
+    """Storage of regrets and strategy sums."""
 
     format: Literal["zarr", "hdf5"] = "zarr"
-    live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
+    live_dir: str = "auto"  # "auto": /dev/shm if it is large enough, else anonymous shared memory
     regret_dtype: Literal["float32", "float64"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64"] = "auto"
-    checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
-    resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
+    checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: uncompressed
+    resident: str | None = None  # "16GB": memory for tables, strata are trained out of core; None: all in memory
 
     def checks(self) -> list[Check]:
-        """As `Table.checks`."""
+        """Return the checks of the keys."""
         unfit = _size_problem(self.resident)
         return [
             ("live_dir", bool(self.live_dir), '"auto" or a directory'),
@@ -44,7 +45,7 @@ class TablesConfig(Table, frozen=True):
 
 
 def _size_problem(text: str | None) -> str | None:
-    """What a text must be that is to name an amount of memory; None where it does."""
+    """Return what a memory size must look like if the text is invalid, otherwise None."""
     try:
         bytes_of(text or "1B")
     except ValueError as error:
@@ -53,7 +54,7 @@ def _size_problem(text: str | None) -> str | None:
 
 
 FORMER_DTYPES = ("int16", "float16", "bfloat16")
-"""Of cells that were measured and did not win: runs with them are read, and not trained."""
+"""Removed dtypes of cells: runs with them are read, but not trained."""
 
 FORMER_TABLES = msgspec.defstruct(
     "FormerTablesConfig",
@@ -62,7 +63,7 @@ FORMER_TABLES = msgspec.defstruct(
     namespace={"former": "[tables] with cells of 16 bits, in whose place there are those of 32 now,"},
     frozen=True,
 )
-"""The `[tables]` table of runs that have such cells."""
+"""The `[tables]` struct of runs with 16-bit cells."""
 
 PREFLOP_SUMS = msgspec.defstruct(
     "PreflopSumsConfig",
@@ -71,33 +72,40 @@ PREFLOP_SUMS = msgspec.defstruct(
     namespace={"former": "tables.strategy_sums = 'preflop', in whose place all streets have sums now,"},
     frozen=True,
 )
-"""That of runs with sums on the first street only, whose average strategy of later ones is that of snapshots."""
+"""The `[tables]` struct of runs with strategy sums on the first street only.
+
+The average strategy of later streets is that of snapshots.
+"""
 
 CYCLE_ITERATIONS = 1_000_000
-"""Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""
+"""Default iterations of a cycle of blocks.
+
+In hold'em, reading and writing a cycle of this length takes no longer than its training.
+"""
 
 
 class RunSettings(Table, frozen=True):
-    """Limits and checkpoints; `strata` with `interval`, `blocks`, `cycle_iterations` are a run's identity.
+    """Workers, limits and checkpoints of a run.
 
-    `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
+    `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session. `strata`,
+    `interval`, `blocks` and `cycle_iterations` are part of a run's identity.
     """
 
-    workers: int = 1  # processes; 0: in this one
-    strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
-    interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
-    blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
-    cycle_iterations: int | None = None  # with tables.resident: of all blocks' turns; None: CYCLE_ITERATIONS
+    workers: int = 1  # processes; 0: train in this process
+    strata: int | None = None  # groups of second-street boards that are trained separately; None: no strata
+    interval: float = 2.0  # with strata: visits between barriers, in ∛visits of the first street's most visited row
+    blocks: int | None = None  # with tables.resident: groups of strata in memory together; None: one each
+    cycle_iterations: int | None = None  # with tables.resident: of all blocks together; None: CYCLE_ITERATIONS
     nodes: int | None = None
     iterations: int | None = None
     seconds: float | None = None
-    exploitability_pot: float | None = None  # share of the pot at the root: stop when an evaluation finds no more
+    exploitability_pot: float | None = None  # stop when an evaluation finds at most this share of the pot at the root
     checkpoint_seconds: float = 600.0
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
 
     def checks(self) -> list[Check]:
-        """As `Table.checks`."""
+        """Return the checks of the keys."""
         strata, blocks = self.strata, self.blocks
         least = {"nodes": 0, "iterations": 0, "checkpoint_nodes": 1, "keep_checkpoints": 1, "cycle_iterations": 1}
         return [
@@ -129,34 +137,34 @@ METHODS = (
     "abstract",
     "bounds",
 )
-"""Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
+"""Built-in values of `evaluation.method`; `auto` is the first method that suits the game."""
 
 
 class EvaluationConfig(Table, frozen=True):
-    """When the strategy is measured while the run goes on, and how.
+    """Evaluations during a run: when, and by which method.
 
-    `exact` computes exploitability, of whole hold'em from as many flops as `budget_seconds` allows; `head-to-head`
-    plays it against the strategy of the first checkpoint kept by `keep` (until there is one: against uniform play);
-    `auto` is the first of them that suits the game.  Several `methods` in place of one are used at each point, in
-    their order.
+    `exact` computes exploitability; for full hold'em, from as many flops as `budget_seconds` allows. `head-to-head`
+    plays against the strategy of the first checkpoint kept by `keep`, or before there is one, against the uniform
+    strategy. `auto` is the first method that suits the game. Several `methods` are applied at each point, in their
+    order.
     """
 
     method: str = AUTO  # one of METHODS, or a user's
-    methods: Sequence[str] = ()  # instead of it: some of METHODS
+    methods: Sequence[str] = ()  # several of METHODS instead of `method`
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True
     at_end: bool = True
-    keep: bool = False  # checkpoint at at_nodes and at_iterations, and never drop those checkpoints
-    boards: int | None = None  # that are sampled; None: as many as the method takes by itself, head-to-head 1000
-    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br, self-consistency: its street
-    setting: str | None = None  # lbr: what it may do, 1, 2, 3, 4 or fcpa
-    hands: int | None = None  # lbr: deals that are drawn
-    budget_seconds: float | None = None  # at each point, for all that is sampled, instead of numbers of boards
-    seed: int = 0  # of what is sampled
+    keep: bool = False  # checkpoint at at_nodes and at_iterations, and never delete those checkpoints
+    boards: int | None = None  # number of sampled boards; None: the method's default, 1000 for head-to-head
+    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br, self-consistency: first street
+    setting: str | None = None  # lbr: actions of the responder, 1, 2, 3, 4 or fcpa
+    hands: int | None = None  # lbr: number of sampled deals
+    budget_seconds: float | None = None  # time for sampling at each point, instead of a number of boards
+    seed: int = 0  # of the samples
 
     def checks(self) -> list[Check]:
-        """As `Table.checks`."""
+        """Return the checks of the keys."""
         known = [*METHODS, *outside.installed(outside.METHODS)]
         there = self.method in METHODS or outside.find(outside.METHODS, self.method) is not None
         several = set(self.methods) <= set(METHODS) and self.method == AUTO
@@ -175,30 +183,30 @@ class EvaluationConfig(Table, frozen=True):
 
     @property
     def chosen(self) -> Sequence[str]:
-        """The names of the methods."""
+        """Names of the evaluation methods."""
         return self.methods or (self.method,)
 
 
 class ExportConfig(Table, frozen=True):
-    """A policy written at the end of the run."""
+    """A policy written at the end of a run."""
 
-    out: str | None = None  # relative to the current directory; None: beside the run, named like it
+    out: str | None = None  # relative to the current directory; None: beside the run, with its name
     format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
-    best: str | None = None  # the checkpoint that this method of [evaluation] found least exploitable; None: the last
+    best: str | None = None  # export the checkpoint of least exploitability by this [evaluation] method; None: the last
 
 
 class ClusterConfig(Table, frozen=True):
-    """Several machines for one run in strata (`mccfr cluster`); none of it is part of a run's identity."""
+    """Settings of a run in strata on several machines (`mccfr cluster`), not part of a run's identity."""
 
-    machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
-    network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
-    ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
-    # Of each machine's own disk, for a second copy of what another one has written; "{machine}" becomes its number.
+    machines: Sequence[int] = (1, 1024)  # least and most machines that a session begins with
+    network: str = "lo"  # network interface between machines; lo: this machine alone, without listening
+    ports: Sequence[int] = (47000, 47999)  # first and last port that machines listen on
+    # Directory on each machine's own disk for a copy of another machine's data; "{machine}" becomes its number.
     directory: str | None = None
 
     def checks(self) -> list[Check]:
-        """As `Table.checks`."""
+        """Return the checks of the keys."""
         name = bool(self.network) and not set(self.network) & set(", /")
         return [
             ("machines", _is_range(self.machines, 1, 1024), "[least, most], from 1 to 1024"),
@@ -212,11 +220,11 @@ def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
 
 
 class Config(Table, frozen=True):
-    """One run, as its TOML file says it."""
+    """The configuration of one run, as in its TOML file."""
 
-    game: GameConfig  # which one, `config_file` finds by its name
+    game: GameConfig  # struct selected by `name`
     abstraction: AbstractionConfig | None = None
-    solver: SolverConfig = ExternalSamplingConfig()  # which one, `config_file` finds by its algorithm
+    solver: SolverConfig = ExternalSamplingConfig()  # struct selected by `algorithm`
     tables: TablesConfig = TablesConfig()
     run: RunSettings = RunSettings()
     evaluation: EvaluationConfig = EvaluationConfig()

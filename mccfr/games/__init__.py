@@ -1,1 +1,1 @@
-"""The games: rules compiled to trees, with the cards that are dealt beside them."""
+"""Games: rules compiled to trees, with the cards dealt beside them."""

@@ -1,8 +1,8 @@
-"""Betting rules of the poker family and the public betting tree they span.
+"""Betting rules of poker games, and the public betting tree that they generate.
 
-One state machine serves Kuhn, Leduc, limit and no-limit poker, the half-street games and hold'em: what differs is the
-amounts put in at the start, who acts first, and which amounts a player may raise to.  Amounts are chips put in over the
-whole hand, as in the ACPC protocol: `r300` raises *to* 300.
+One state machine serves Kuhn, Leduc, limit and no-limit poker, half-street games and hold'em. They differ in antes and
+blinds, in the player to act first, and in the legal raises. Amounts are chips put in over the whole hand, as in the
+ACPC protocol: `r300` raises *to* 300.
 """
 
 from array import array
@@ -19,65 +19,74 @@ from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays
 from mccfr.user_code import UserCodeError, function_name, is_foreign, user_error
 
 MAX_NODES = 10_000_000
-"""A node takes about 300 bytes while a tree is compiled and looked at: 3 GB.  runs/hunl-large.toml has 298,498."""
+"""Most nodes of a betting tree.
+
+A node takes about 300 bytes during compilation: 3 GB. runs/hunl-large.toml has 298,498 nodes.
+"""
 MAX_BETS = 1_000
-"""On one street.  Two streets of so many bets have three million nodes; a game that never ends would have no other."""
+"""Most bets on one street; a game that never ends reaches it.
+
+Two streets of so many bets have three million nodes.
+"""
 MAX_STREETS = 63
-"""Blocks, two for each street, are numbered in int8."""
+"""Most streets: blocks, two for each street, are numbered in int8."""
 MAX_CHIPS = 1e15
-"""Put in by a player: below it whole numbers and halves are exact in float64."""
+"""Most chips of a player: below it, whole numbers and halves are exact in float64."""
 
 
 class BettingState(NamedTuple):
-    """A public state: what both players see of the betting."""
+    """A public state: everything that both players see of the betting."""
 
     put_in: tuple[float, float]  # chips each player has put in over the whole hand
     player: int
     street: int = 0
     bets: int = 0  # bets and raises on this street (a blind is none)
-    acted: bool = False  # somebody has acted on this street
-    last_raise: float = 0  # size of the last bet or raise on this street, at the least the minimum bet
-    dealt: bool = False  # board cards are dealt on the way into this state
+    acted: bool = False  # an action was taken on this street
+    last_raise: float = 0  # size of the last bet or raise on this street, at least the minimum bet
+    dealt: bool = False  # board cards are dealt just before this state
     put_in_before: float = 0  # chips each player had put in before this street
-    called_bet: bool = False  # the street before ended with a call by who acts first on this one
+    called_bet: bool = False  # the last street ended with a call by the player to act first on this one
 
     @property
     def to_call(self) -> float:
-        """Chips that a check or call brings the actor up to: his own blind may be the larger one."""
+        """Chips that the player to act has put in after a check or call, over the whole hand.
+
+        It is the larger of both amounts, since the player's own blind may be the larger one.
+        """
         first, second = self.put_in
         return first if first > second else second
 
     @property
     def lowest_raise(self) -> float:
-        """Least amount that a no-limit player with enough chips may raise to: a call and the largest raise so far."""
+        """Least amount of a no-limit raise: a call plus the largest bet or raise so far on the street."""
         return self.to_call + self.last_raise
 
     @property
     def facing(self) -> bool:
-        """Whether the actor has less in than his opponent: he may fold, and there is something to call."""
+        """True if the player to act has put in less than the opponent, so that there is a bet to call."""
         return self.put_in[self.player] < self.put_in[1 - self.player]
 
     def with_put_in(self, amount: float) -> tuple[float, float]:
-        """`put_in` once the actor has put in `amount` chips."""
+        """Return `put_in` after the player to act has put in `amount` chips over the whole hand."""
         return (amount, self.put_in[1]) if self.player == 0 else (self.put_in[0], amount)
 
 
 @dataclass(frozen=True)
 class BettingRules:
-    """What makes one betting game differ from another."""
+    """Parameters of a betting game. Positions are player numbers, 0 and 1."""
 
     put_in: tuple[float, float]  # antes and blinds, by position
-    first_player: Sequence[int]  # position that acts first on each street
-    raise_targets: Callable[[BettingState], Sequence[float]]  # amounts the actor may raise to, ascending
+    first_player: Sequence[int]  # position to act first on each street
+    raise_targets: Callable[[BettingState], Sequence[float]]  # amounts that the player to act may raise to, ascending
     stack: float = inf  # chips of each player in the whole hand
     minimum_bet: float = 0  # starting value of `last_raise` on each street
     board_cards: Sequence[int] = ()  # cards dealt on each street; () means none anywhere
     check_closes: bool = False  # half-street games: a check ends the street at once
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
-    put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or his half of an endgame's pot
-    limp: bool = True  # False: the first action of a hand may not be a mere call of the blind
-    added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts beside the targets, by line without /
-    removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts that are not offered, likewise
+    put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or half of an endgame's pot
+    limp: bool = True  # False: the first action of a hand cannot be a call of the blind
+    added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
+    removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
 
     @property
     def streets(self) -> int:
@@ -85,26 +94,26 @@ class BettingRules:
         return len(self.first_player)
 
     def deals_board(self, street: int) -> bool:
-        """Whether board cards come on this street."""
+        """Return True if board cards are dealt before this street."""
         return bool(self.board_cards) and self.board_cards[street] > 0
 
     def start(self) -> BettingState:
-        """The first decision of a hand."""
+        """Return the first decision of a hand."""
         return BettingState(
             self.put_in, self.first_player[0], last_raise=self.minimum_bet, put_in_before=self.put_in_before
         )
 
 
 def amount_text(amount: float) -> str:
-    """Chips without a needless fraction: 300, 1.5."""
+    """Return chips as text without a redundant fraction: 300, 1.5."""
     return str(int(amount)) if amount == int(amount) else repr(float(amount))
 
 
 def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
-    """Least and largest amount of no-limit poker that the actor may raise to; None if he may not raise.
+    """Return the least and largest amount of a no-limit raise, or None if no raise is legal.
 
-    A raise adds at least the street's largest bet or raise so far (at least the minimum bet); a player with fewer chips
-    may still go all-in.  Against a player who is all-in there is no raise: the stacks are equal.
+    A raise adds at least the street's largest bet or raise so far, at least the minimum bet. A player with fewer chips
+    may raise all-in. An all-in cannot be raised, because stacks are equal.
     """
     if state.to_call >= rules.stack:
         return None
@@ -112,21 +121,21 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
-    """Whether the actor may check or call: always, but for a limp where the rules have none.
+    """Return True if the player to act may check or call: always, except a limp if `rules.limp` is False.
 
-    A call of a blind that is all-in is no limp: there is no raise in its place.
+    A call of a blind that is all-in is allowed, because no raise could replace it.
     """
     opening = state.street == 0 and not state.acted and state.facing
     return rules.limp or not opening or state.to_call >= rules.stack
 
 
 def fold_value(state: BettingState) -> float:
-    """Chips that player 0 gets when the actor folds."""
+    """Return the chips that player 0 wins when the player to act folds (negative for a loss)."""
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
 def raised(state: BettingState, target: float) -> BettingState:
-    """The state after the actor has raised to `target` chips."""
+    """Return the state after the player to act has raised to `target` chips."""
     return BettingState(
         state.with_put_in(target),
         1 - state.player,
@@ -140,7 +149,7 @@ def raised(state: BettingState, target: float) -> BettingState:
 
 
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
-    """The decision after a check or call, or None if the hand is over (showdown, or all-in and run out)."""
+    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
     level = state.to_call
     if level >= rules.stack:
         return None
@@ -161,21 +170,21 @@ def called(rules: BettingRules, state: BettingState) -> BettingState | None:
 
 
 class _Builder:
-    """Expands decisions in depth-first order; siblings get their numbers together, before the first one's children."""
+    """Expands decisions in depth-first order; siblings are numbered together, before their children."""
 
     def __init__(self, rules: BettingRules) -> None:
         self.rules = rules
         self.label = [""]
-        # Of each decision, in order of expansion: its node, block, number of actions and touched nodes.
+        # for each decision, in order of expansion: node, block, number of actions, touched nodes
         self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
         self.fold_node, self.fold_value = array("i"), array("d")
         self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
-        self.put_in = (array("d"), array("d"))  # of each player, at each decision
+        self.put_in = (array("d"), array("d"))  # by player, at each decision
         self.raise_label: dict[float, str] = {}
         self.has_edits = bool(rules.added or rules.removed)
         self.foreign = is_foreign(rules.raise_targets)
-        self.above = [NO_PARENT]  # of every node, where lines are edited or named in errors
-        self.made: set[tuple[str, str, float]] = set()  # edits that were made
+        self.above = [NO_PARENT]  # parent of each node, recorded if lines are edited or appear in errors
+        self.made: set[tuple[str, str, float]] = set()  # edits already applied
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
@@ -190,14 +199,17 @@ class _Builder:
         return label
 
     def line(self, node: int) -> str:
-        """The actions that lead to a node, without the / between streets."""
+        """Return the actions that lead to a node, without the / between streets."""
         path = [node]
         while (above := self.above[path[-1]]) != NO_PARENT:
             path.append(above)
         return "".join(self.label[each] for each in reversed(path))
 
     def targets(self, node: int, state: BettingState) -> Sequence[float]:
-        """Amounts that the rules let the actor raise to; a user's are checked, and `UserCodeError` names the line."""
+        """Return the amounts that the player to act may raise to.
+
+        Amounts from a user's function are checked; `UserCodeError` names the line.
+        """
         if not self.foreign:
             return self.rules.raise_targets(state)
         function, where = self.rules.raise_targets, f" after the line {self.line(node)!r}"
@@ -220,7 +232,7 @@ class _Builder:
         return found
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """The targets at a decision, with the amounts that the rules add on its line, and without those they remove."""
+        """Return the targets at a decision with the edits of its line (`added`, `removed`) applied."""
         rules, line = self.rules, self.line(node)
         for amounts, what in ((rules.added, "add"), (rules.removed, "remove")):
             for amount in amounts.get(line, ()):
@@ -234,7 +246,7 @@ class _Builder:
         return sorted(found)
 
     def check_edits(self) -> None:
-        """Raise `ValueError` for a line that is to be added or taken away where no decision is."""
+        """Raise `ValueError` for an edit whose line leads to no decision."""
         for amounts, what in ((self.rules.added, "add"), (self.rules.removed, "remove")):
             for line, those in amounts.items():
                 for amount in those:
@@ -245,7 +257,7 @@ class _Builder:
                         )
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
-        """Record the decision of `state`; its children that are decisions are returned, to be expanded."""
+        """Record the decision of `state` and return its children that are decisions."""
         rules = self.rules
         first = len(self.label)
         children: list[tuple[int, BettingState]] = []
@@ -277,7 +289,7 @@ class _Builder:
         return children
 
     def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
-        """Raise `ValueError` where the raises of a decision make the tree too large, or are none."""
+        """Raise `ValueError` if a decision's raises make the tree too large, or their amounts are invalid."""
         advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
         nodes = len(self.label) + len(targets)
         if nodes > MAX_NODES:
@@ -294,7 +306,7 @@ class _Builder:
             )
 
     def compiled(self) -> CompiledTree:
-        """The records of all nodes.  Children are numbered in order of expansion, which is that of the rows too."""
+        """Return the compiled tree; children and rows are numbered in order of expansion."""
         nodes = len(self.label)
         decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
         rows = numbered_rows(block, count, 2 * self.rules.streets)
@@ -316,7 +328,7 @@ class _Builder:
 
 
 def _check_rules(rules: BettingRules) -> None:
-    """Raise `UserCodeError` for a user's rules that no betting can follow; amounts are checked as they are offered."""
+    """Raise `UserCodeError` for invalid rules from a user; `targets` checks their amounts later."""
     streets = rules.streets
     problem = None
     if len(rules.put_in) != 2 or not all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in):
@@ -336,12 +348,13 @@ def _check_rules(rules: BettingRules) -> None:
 
 
 def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
-    """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
+    """Build the public betting tree of `rules` (depth-first, siblings contiguous).
 
-    `start` is its first decision where that is in the middle of a hand, the street then being 0; lines that the rules
-    add or remove are those of whole hands, and do not count then.  Raises `ValueError`,
-    while it grows, beyond MAX_NODES nodes or MAX_BETS bets on a street, with both numbers; for more than MAX_STREETS
-    streets, and where a raise adds nothing or leaves the range of exact chips.
+    start  first decision of the tree, if it begins in the middle of a hand, with street 0. Then `rules.added` and
+           `rules.removed`, which are lines of whole hands, are ignored
+
+    Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
+    MAX_STREETS streets; and if a raise adds nothing or exceeds MAX_CHIPS.
     """
     if rules.streets > MAX_STREETS:
         raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")

@@ -1,4 +1,4 @@
-"""Games with listed cards on a card abstraction: hands of one bucket share the rows of the tables."""
+"""Applies a card abstraction to games with listed cards."""
 
 from dataclasses import replace
 
@@ -17,11 +17,11 @@ _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def bucketed(game: Game, abstraction: Abstraction) -> Game:
-    """`game` with the infosets of an abstraction: on each board, hands of one bucket are one.
+    """Return `game` with the buckets of an abstraction instead of its own infosets.
 
-    Play stays what it is - cards, payoffs, best responses; only the players' memory is coarser.  Buckets without a hand
-    that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
-    game of another deck than the abstraction's, or without cards.
+    Cards, payoffs and best responses stay the same; only the players' information is coarser. Buckets without a
+    possible hand are left out, so bucket numbers differ from the abstraction's. Raises `ValueError` if the abstraction
+    is for another deck, or if the game has no cards.
     """
     cards = _matching(game, abstraction)
     bucket, counts = [], []
@@ -38,10 +38,10 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
 
 def foreseen(game: Game, recipe: Recipe) -> Game:
-    """`game` with as many infosets as an abstraction that is built by `recipe` will give it, or a few more.
+    """Return `game` with as many buckets as an abstraction built by `recipe` will have, or a few more.
 
-    Hands are spread over the buckets evenly, and not as the abstraction will do it: for sizes and counts, not for play.
-    Raises `ValueError` for a game without cards, and for a recipe that says nothing of one of its streets.
+    Hands are distributed over buckets evenly, not by strength: use it for sizes and counts only. Raises `ValueError`
+    for a game without cards, or if the recipe lacks one of its streets.
     """
     if not game.cards.dealt or game.cards.drawn is not None:
         raise ValueError(f"game.name = {game.name!r} has no small deck or endgame that an abstraction could be for")
@@ -57,7 +57,7 @@ def foreseen(game: Game, recipe: Recipe) -> Game:
 
 
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
-    """The cards of a game, of the deck that the abstraction is for."""
+    """Return the listed cards of a game whose deck fits the abstraction; `ValueError` if it does not."""
     if abstraction.listing is None:
         if game.cards.drawn is not None or not game.is_holdem:
             raise ValueError(
@@ -79,5 +79,5 @@ def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
 
 
 def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:
-    """[B, 1326] the abstraction's bucket of every combination on every board."""
+    """Return [B, 1326] the abstraction's bucket of every hand on every board."""
     return np.array([abstraction.row(board) for board in boards.tolist()], np.int64)

@@ -1,8 +1,8 @@
-"""The only list of games: from the name in `[game]` to what makes the game, and the example that `mccfr games` shows.
+"""Registry of games: maps the name in `[game]` to the function that builds the game.
 
-A function is named as `module:function` and imported when a game is made by it.  Games of users are named so in the
-configuration itself, or by an entry point (`mccfr.config.outside`): theirs is a function whose parameters are the keys
-of `[game]`.
+A function given as `module:function` is imported when the game is built. User games are named in this form in the
+configuration, or by an entry point (`mccfr.config.outside`). The parameters of a user's function are the keys of
+`[game]`.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,11 +27,12 @@ Maker = Callable[..., Game]
 
 @dataclass(frozen=True)
 class Entry:
-    """A game of the list.
+    """An entry of the registry.
 
-    make     function, or its name, from the `[game]` table, and what `takes` names beside it, to the `Game`
-    example  parameters of the example whose counts are shown; None: none can be
-    takes    of `base` (the directory that files are relative to) and `abstraction` (the `[abstraction]` table or None)
+    make     function that builds the game, or its name `module:function`; its arguments are the `[game]` table, and
+             those that `takes` names
+    example  parameters of the game whose counts `mccfr games` shows, or None if there is no example
+    takes    of `base` (directory that file names are relative to) and `abstraction` (`[abstraction]` table or None)
     """
 
     make: str | Maker
@@ -47,8 +48,8 @@ _CATALOGUE: dict[str, Entry] = {
     "poker": Entry("mccfr.games.poker:poker", {"antes": [1.0, 1.0], "stack": 5.0}),
     "akq": Entry("mccfr.games.poker:akq", {}),
     "clairvoyance": Entry("mccfr.games.poker:clairvoyance", {"streets": 2, "bet": 1.0, "probability": 0.2}),
-    "holdem-subgame": Entry("mccfr.games.holdem_subgame:holdem_subgame", takes=("base",)),  # needs the user's file
-    "holdem": Entry("mccfr.games.holdem:holdem", takes=("abstraction", "base")),  # needs one: see runs/hunl-quick.toml
+    "holdem-subgame": Entry("mccfr.games.holdem_subgame:holdem_subgame", takes=("base",)),  # needs a file of the user
+    "holdem": Entry("mccfr.games.holdem:holdem", takes=("abstraction", "base")),  # see runs/hunl-quick.toml
     "limit-holdem": Entry("mccfr.games.holdem:limit_holdem", takes=("abstraction", "base")),
     "flop-holdem": Entry("mccfr.games.holdem:flop_holdem", {}, takes=("abstraction", "base")),
     "openspiel": Entry("mccfr.games.openspiel:import_openspiel"),  # needs an optional package
@@ -56,11 +57,12 @@ _CATALOGUE: dict[str, Entry] = {
 
 
 def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | None = None) -> Game:
-    """Compile the game of a `[game]` table; files it names are relative to `base`, the directory of the TOML file.
+    """Build the game of a `[game]` table.
 
-    `abstraction` is for whole hold'em, which is nothing without one; other games ignore it.
+    base         directory of the configuration, to which file names are relative
+    abstraction  required for full hold'em; other games ignore it
 
-    Raises `ValueError` for parameters no game can have, `OSError` for a file that cannot be read.
+    Raises `ValueError` for invalid parameters, `OSError` for a file that cannot be read.
     """
     name = str(config.__struct_config__.tag)
     if name not in _CATALOGUE:
@@ -75,7 +77,10 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 
 
 def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
-    """The game of a user's function, which must be annotated as returning a `Game`; `UserCodeError` where it fails."""
+    """Build the game of a user's function, which must be annotated as returning a `Game`.
+
+    Raises `UserCodeError` if the function fails or the game is invalid.
+    """
     function, said = outside.find(outside.GAMES, name), f"game.name = {name!r}"
     declared = get_type_hints(function).get("return")
     if not (isinstance(declared, type) and issubclass(declared, Game)):
@@ -94,14 +99,14 @@ def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
 
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
-    """The files that a game is made from by the key that names them: part of a run's identity."""
+    """Return the files that a game reads, by their key; they are part of a run's identity."""
     return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """For each game, or only one: name, description, parameters (default, or None where required), example, counts.
+    """Return name, description, parameters, example and counts of every game, or of one.
 
-    Raises `ValueError` for a name that no game has.
+    Parameters are mapped to their default, or None if required. Raises `ValueError` for an unknown name.
     """
     installed = outside.installed(outside.GAMES)
     if only is not None and only not in (known := [*_CATALOGUE, *installed]):
@@ -120,7 +125,7 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
         if name in wanted and name not in _CATALOGUE:
             try:
                 described = _described(name, options_named("game", name))
-            except ValueError as error:  # of a package that is broken: the others are listed all the same
+            except ValueError as error:  # a broken package: list the other games nevertheless
                 described = {"name": name, "description": str(error), "parameters": {}}
             found.append({**described, "example": None, "counts": None})
     return found

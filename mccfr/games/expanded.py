@@ -1,12 +1,11 @@
-"""Small poker games with their cards in the tree: the public betting tree and its deals, history by history.
+"""Converts small poker games to trees of histories: the public betting tree combined with all deals.
 
-Chance deals player 0's hand, then player 1's, then the board of each street that has one.  Siblings of a chance node
-that nobody can tell apart - the same buckets of both players on this and all later boards, the same results - are one
-outcome with their probabilities added, so that a game with suits merged has few histories.  Nothing else is merged, and
-nothing is approximated: values and best responses are those of the game with its cards beside the tree.
+Chance deals player 0's hand, then player 1's, then the board of each street. Outcomes of a chance node are merged if no
+player can distinguish them: equal buckets of both players on this and all later boards, and equal results. Nothing else
+is merged and nothing is approximated, so values and best responses are exact.
 
-Rows of a player are numbered street by street, bucket by bucket, and in the public tree's order within a bucket: his
-tables laid end to end, which is all that is needed to convert a strategy either way.
+Rows of a player are numbered street by street, then bucket by bucket, then in the public tree's order. So they are the
+player's tables laid end to end, and strategies convert both ways by copying.
 """
 
 from collections import Counter
@@ -27,21 +26,21 @@ from mccfr.trees.histories import MAX_HISTORIES, most_histories
 from mccfr.trees.lines import all_lines
 
 MAX_DEALS = 2_000_000
-"""Deals of two hands and a board, before any are merged, that a game may have to be expanded."""
+"""Most deals (two hands and a board), before merging, of a game to expand."""
 
 _ROOT_LEVEL, _PAIR_LEVEL = 0, 2
 
 
 class DealTree(NamedTuple):
-    """What chance may deal, as a tree; level 0 is its root, 1 player 0's hand, 2 both hands, 3 + s a board of street s.
+    """Tree of all deals. D nodes, children contiguous.
 
-    D nodes, children contiguous.
+    Level 0 is the root, 1 player 0's hand, 2 both hands, 3 + s a board of street s.
 
     count        [D] int32     number of children
     first        [D] int32     first child
     probability  [D] float64   given the parent
     bucket       [D, 2] int32  both players' buckets, from level 3 on; else NO_BUCKET
-    result       [D] float64   of a showdown, at the last level: +1 player 0 wins, -1, 0
+    result       [D] float64   showdown at the last level: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie
     """
 
     count: npt.NDArray[np.int32]  # type: ignore[assignment]  # hides the tuple's own method
@@ -52,7 +51,7 @@ class DealTree(NamedTuple):
 
 
 class _Deal(NamedTuple):
-    """A node of the deal tree: hands and board dealt so far, -1 where there is none yet."""
+    """A node of the deal tree: hands and board dealt so far, -1 if not dealt yet."""
 
     level: int
     hand_0: int = -1
@@ -61,7 +60,7 @@ class _Deal(NamedTuple):
 
 
 class _Dealer:
-    """Lists what may follow a deal, and tells which deals nobody can tell apart."""
+    """Enumerates deals, and identifies deals that no player can distinguish."""
 
     def __init__(self, cards: ListedCards) -> None:
         self.cards, self.last_level = cards, _PAIR_LEVEL + cards.streets
@@ -77,7 +76,7 @@ class _Dealer:
         self.known: dict[_Deal, int] = {}
 
     def children(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """Every deal one level on, with its probability."""
+        """Return every deal of the next level, with its probability."""
         level = deal.level + 1
         if level <= _PAIR_LEVEL:
             weight = self.weight_0 if level == 1 else self.weight_1[deal.hand_0]
@@ -91,21 +90,21 @@ class _Dealer:
         return [(deal._replace(level=level, board=board), 1 / len(boards)) for board in boards]
 
     def buckets(self, deal: _Deal) -> tuple[int, int]:
-        """Buckets of both players."""
+        """Return both players' buckets, NO_BUCKET before the first board."""
         if deal.level <= _PAIR_LEVEL:
             return NO_BUCKET, NO_BUCKET
         bucket = self.cards.bucket[deal.level - _PAIR_LEVEL - 1]
         return int(bucket[0, deal.board, deal.hand_0]), int(bucket[1, deal.board, deal.hand_1])
 
     def result(self, deal: _Deal) -> int:
-        """Result of a showdown, 0 before the last street."""
+        """Return the result of a showdown for player 0, or 0 before the last street."""
         if deal.level < self.last_level:
             return 0
         strength = self.cards.strength[deal.board]
         return int(np.sign(int(strength[deal.hand_0]) - int(strength[deal.hand_1])))
 
     def merged(self, deal: _Deal) -> list[tuple[_Deal, float]]:
-        """`children`, those that nobody can tell apart as one: the first of them, with all their probabilities."""
+        """Return `children` with indistinguishable deals merged: the first of each class, with their total."""
         found: dict[int, tuple[_Deal, float]] = {}
         for child, probability in self.children(deal) if deal.level < self.last_level else []:
             kind = self.kind(child)
@@ -114,7 +113,7 @@ class _Dealer:
         return list(found.values())
 
     def kind(self, deal: _Deal) -> int:
-        """A number that deals share if and only if nobody can tell them apart, now or later."""
+        """Return a class number: two deals share it if no player can distinguish them, now or later."""
         if deal not in self.known:
             later: Counter[tuple[int, float]] = Counter()
             if deal.level < self.last_level:
@@ -124,7 +123,7 @@ class _Dealer:
         return self.known[deal]
 
     def label(self, deal: _Deal, names: dict[int, str]) -> str:
-        """What chance has just dealt: a hand, or the cards of a street."""
+        """Return the label of the last chance event: a hand, or the new cards of a street."""
         if deal.level <= _PAIR_LEVEL:
             return self.cards.hand_names[deal.hand_0 if deal.level == 1 else deal.hand_1] if deal.level else ""
         street = deal.level - _PAIR_LEVEL - 1
@@ -133,7 +132,7 @@ class _Dealer:
 
 
 def _deal_tree(dealer: _Dealer) -> tuple[DealTree, list[_Deal]]:
-    """The tree of all deals that can be told apart, level by level, and the deal each node stands for."""
+    """Return the tree of all distinguishable deals, level by level, and the deal of each node."""
     deals, probability = [_Deal(_ROOT_LEVEL)], [1.0]
     count, first = [], []
     for place in range(MAX_DEALS):
@@ -155,11 +154,11 @@ def _deal_tree(dealer: _Dealer) -> tuple[DealTree, list[_Deal]]:
 
 
 class _Layout(NamedTuple):
-    """Where the rows of a block go in its player's table.  B blocks, N public nodes, L levels of deals.
+    """Position of each block's rows in its player's table. B blocks, N public nodes, L levels of deals.
 
     slot, row    [B] int64      first slot and row of the block
     width, rows  [B] int64      slots and rows of one bucket
-    place        [B, K] int64   place of each bucket among those that can be dealt, -1 for the others
+    place        [B, K] int64   index of each bucket among those that can be dealt, -1 for the others
     target       [N] int64      level of deals that a public node needs
     dealt        [L] uint8      1: a chance record leads from this level to the next
     """
@@ -174,7 +173,7 @@ class _Layout(NamedTuple):
 
 
 class _ExpandedRecords(NamedTuple):
-    """The records to be filled: `TreeArrays`' columns, the parents, and where labels come from.
+    """Records to fill: columns of `TreeArrays`, parents, and the sources of labels.
 
     origin  [N] int32  public node, or ~d for node d of the deal tree
     """
@@ -186,7 +185,7 @@ class _ExpandedRecords(NamedTuple):
 
 @njit
 def _fill(public, deals, layout, records, stack):
-    """Write every record, depth first, siblings together; returns how many there are.
+    """Write every record, depth first, siblings together, and return the number of records.
 
     stack  [`_most_waiting`, 4] int32 scratch
     """
@@ -234,7 +233,7 @@ def _fill(public, deals, layout, records, stack):
 
 @dataclass(frozen=True)
 class ExpandedGame:
-    """A game with cards as a tree of histories, and what it takes to convert the strategies of the two.
+    """A card game as a tree of histories, with the information to convert strategies.
 
     game      the expanded game, without cards beside its tree
     original  the game with cards
@@ -247,9 +246,9 @@ class ExpandedGame:
 
 
 def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
-    """The game with its cards in the tree; infosets are named by a hand, the board and the line that lead there.
+    """Return the game with its cards in the tree; infosets are named by hand, board and betting line.
 
-    Raises `ValueError` for a game without listed cards, and beyond MAX_DEALS deals or `max_histories` histories.
+    Raises `ValueError` for a game without listed cards, and above MAX_DEALS deals or `max_histories` histories.
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has every history in its tree already: there are no cards to expand")
@@ -295,7 +294,7 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
 def _layout(
     game: Game, cards: ListedCards, deals: DealTree, level: npt.NDArray[np.int64]
 ) -> tuple[_Layout, list[npt.NDArray[np.int64]]]:
-    """Where rows go, and the buckets of each block that can be dealt."""
+    """Return the layout of rows, and for each block the buckets that can be dealt."""
     tree = game.tree
     blocks = 2 * tree.streets
     dealt = [np.unique(deals.bucket[level == _PAIR_LEVEL + 1 + b // 2, b % 2]).astype(np.int64) for b in range(blocks)]
@@ -324,7 +323,7 @@ def _layout(
 
 
 def _count(game: Game, layout: _Layout, deals: npt.NDArray[np.int64]) -> int:
-    """Number of records: every public node once for each deal it needs, and the chance records on the way there."""
+    """Return the number of records: public nodes times the deals they need, plus chance records."""
     target = layout.target
     before = np.concatenate([[_ROOT_LEVEL], target[game.tree.parent[1:]]])
     chance = np.concatenate([[0], np.cumsum(deals[: len(layout.dealt)] * layout.dealt)])
@@ -332,7 +331,7 @@ def _count(game: Game, layout: _Layout, deals: npt.NDArray[np.int64]) -> int:
 
 
 def _most_waiting(game: Game, deals: DealTree) -> int:
-    """Upper bound of the records that wait to be written at any time: all siblings along a longest path."""
+    """Return an upper bound of the stack height of `_fill`: all siblings along a longest path."""
     depth = np.zeros(len(game.tree.parent), np.int64)
     for node, above in enumerate(game.tree.parent[1:].tolist(), 1):
         depth[node] = depth[above] + 1
@@ -343,7 +342,10 @@ def _most_waiting(game: Game, deals: DealTree) -> int:
 def _infoset_names(
     game: Game, dealt: list[npt.NDArray[np.int64]], deals: list[_Deal], dealer: _Dealer
 ) -> tuple[list[str], list[str]]:
-    """Names of both players' infosets in order of rows: "Kd", "Kd Qc c/r5", with one hand for all that are merged."""
+    """Return the names of both players' infosets in order of rows, such as "Kd" and "Kd Qc c/r5".
+
+    The hand is the first of its bucket.
+    """
     tree, names = game.tree, dealer.cards.card_texts
     line = all_lines(tree)
     shown: list[dict[int, str]] = [{} for _ in dealt]

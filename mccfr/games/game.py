@@ -1,4 +1,4 @@
-"""What every game comes down to: a compiled tree and, for the poker family, the cards dealt beside it."""
+"""The common form of all games: a compiled tree and, for poker games, the cards dealt beside it."""
 
 from dataclasses import dataclass
 from math import inf, isfinite
@@ -16,13 +16,13 @@ from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
 
 class Rake(NamedTuple):
-    """What is taken of a pot before its winner, or those who share it, get the rest: a share, at most `cap` chips."""
+    """Rake: a share of the pot, at most `cap` chips, that is taken before the pot is paid."""
 
     share: float
     cap: float
 
     def of(self, pot: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Chips that are taken of each pot; of one that a fold ends, the bet that nobody called is no part."""
+        """Return the rake of each pot in chips; after a fold, the uncalled bet is not part of the pot."""
         return np.minimum(self.share * pot, self.cap)
 
 
@@ -30,8 +30,8 @@ class Rake(NamedTuple):
 class Game:
     """A game ready for tables, kernels and evaluation.
 
-    `cards` is `NO_CARDS` where chance and hidden moves are in the tree.  `offset_chips` is added to player 0's value in
-    reports (money in the pot that neither player put there); kernels see the zero-sum game without it.
+    `cards` is `NO_CARDS` if chance and hidden moves are in the tree. Reports add `offset_chips`, money in the pot from
+    neither player, to player 0's value. Kernels see the zero-sum game without it.
     """
 
     name: str
@@ -39,19 +39,19 @@ class Game:
     cards: Cards
     offset_chips: float = 0.0
     big_blind_chips: float | None = None
-    pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
-    real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
-    strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
-    known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
-    rake: Rake | None = None  # what one wins is less than what the other loses then; the tree's payoffs are before it
-    opponent_cards: Cards | None = None  # in the buckets of opponents, who have others (`SolverConfig.opponents`)
+    pot_chips: float = 1.0  # chips in the pot at the root: the scale for errors of a value
+    real_rules: BettingRules | None = None  # full betting rules, if the tree contains only some legal amounts
+    strata: Strata | None = None  # strata of the deals, if buckets after the first street are numbered by stratum
+    known_cards: Cards | None = None  # the cards before an abstraction was applied, if `cards` has one
+    rake: Rake | None = None  # the players' payoffs do not sum to 0 then; payoffs in the tree are before rake
+    opponent_cards: Cards | None = None  # cards in the opponents' abstraction, if different (`SolverConfig.opponents`)
 
     def won_chips(self, fixed: float, showdown: float, result: float = 0.0) -> tuple[float, float]:
-        """Return what each player wins at the end of a hand, in chips without `offset_chips`, rake taken off.
+        """Return both players' winnings in chips at the end of a hand, after rake, without `offset_chips`.
 
-        fixed     chips that player 0 wins whatever the cards (a fold)
-        showdown  chips that the winner of a showdown gets from the loser; 0 where there is none
-        result    of the showdown: +1 player 0 wins, -1 player 1, 0 the pot is shared
+        fixed     chips that player 0 wins independent of the cards (a fold)
+        showdown  chips that the winner of a showdown gets from the loser; 0 if there is none
+        result    of the showdown: +1 player 0 wins, -1 player 1, 0 the pot is split
         """
         chips = fixed + showdown * result
         taken = 0.0 if self.rake is None else float(self.rake.of(np.array(2 * max(abs(fixed), showdown))))
@@ -64,16 +64,16 @@ class Game:
 
     @property
     def is_holdem(self) -> bool:
-        """Whether streets have the names of hold'em, and hands its 1,326 combinations."""
+        """True for hold'em games, with named streets and 1,326 hands."""
         return "holdem" in self.name
 
     def street_name(self, street: int) -> str | int:
-        """A street's name where there is one: "turn" in a hold'em game; elsewhere its number in the tree, from 0."""
+        """Return a street's name in hold'em, such as "turn", or its number in other games."""
         return STREET_NAMES[self.cards.cards_on(street)] if self.is_holdem and self.cards.dealt else street
 
     @property
     def roles(self) -> tuple[str, str]:
-        """What people call the two players."""
+        """Names of the two players' positions, for display."""
         if self.is_holdem:
             return (
                 ("big blind", "button")
@@ -95,7 +95,7 @@ class Game:
         return self.tree.row_count * self.buckets
 
     def counts(self) -> dict[str, object]:
-        """The figures that `plan` and `games` print: nodes, decisions and actions by street, infosets."""
+        """Return the counts that `plan` and `games` print: nodes, decisions and actions by street, infosets."""
         tree, streets = self.tree, self.tree.streets
         decision = tree.arrays.kind == DECISION
         street = tree.arrays.block[decision] // 2
@@ -112,7 +112,7 @@ class Game:
 
 
 def game_problem(game: Game) -> str | None:
-    """What is wrong with the fields of a game that a user's function made, as a sentence; None if nothing is."""
+    """Return a sentence about an invalid field of a user's game, or None if all are valid."""
     if not isinstance(game.tree, CompiledTree):
         return f"its tree is a {type(game.tree).__name__}; build_tree or build_history_tree makes one"
     if len(game.cards.buckets) != game.tree.streets:

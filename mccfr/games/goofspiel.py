@@ -1,9 +1,9 @@
-"""Goofspiel with prizes in known order, as Brown & Sandholm 2019 describe it ("Description of Goofspiel").
+"""Goofspiel with prizes in known order (Brown & Sandholm 2019, "Description of Goofspiel").
 
-Each round both players bid a card of their hand at once for the next prize: the higher bid takes it, equal bids split
-it, both cards are gone.  The payoff is the difference of the prizes won (OpenSpiel's `point_difference` is half of it).
-Bids at once are compiled as player 0's bid followed by player 1's, who has not seen it.  The last round, where each has
-one card left, is no decision.
+In each round both players simultaneously bid a card for the next prize. The higher bid wins it, equal bids split it,
+and both cards are discarded. The payoff is the difference of the prizes won, twice OpenSpiel's `point_difference`.
+Simultaneous bids are compiled as player 0's bid followed by player 1's, who does not see it. The last round, with one
+card each, has no decisions.
 """
 
 from math import perm
@@ -17,31 +17,31 @@ from storage.space import available_memory_bytes
 
 _NO_BID = 0
 _MAX_CARDS = 7
-_MEMORY_SHARE = 0.8  # of what is available: the rest is for the tables and for others
+_MEMORY_SHARE = 0.8  # of the available memory; the rest is for tables and other processes
 
 
 class _Round(NamedTuple):
-    """A history: before a round's first bid, or between its two."""
+    """A history: before a round's first bid, or between its two bids."""
 
     hands: tuple[tuple[int, ...], tuple[int, ...]]
-    seen: tuple[str, str]  # what names each player's infoset
-    lead: float  # chips of player 0 less those of player 1 so far
-    bid: int = _NO_BID  # player 0's in this round
+    seen: tuple[str, str]  # names of the players' infosets
+    lead: float  # chips of player 0 minus those of player 1 so far
+    bid: int = _NO_BID  # player 0's bid in this round
 
 
 def count_goofspiel(cards: int) -> int:
-    """Number of histories, decisions and terminals: all that a game with `cards` cards in each hand has."""
+    """Return the number of histories (decisions and terminals) with `cards` cards in each hand."""
     rounds = (perm(cards, k) ** 2 * (1 + cards - k) for k in range(cards - 1))
     return sum(rounds) + perm(cards, cards - 1) ** 2
 
 
 def goofspiel(config: GoofspielGame) -> Game:
-    """Goofspiel with 2 to 7 cards; its value is 0.
+    """Build Goofspiel with 2 to 7 cards; its value is 0.
 
-    Labels are the bids.  Infosets are named by the bids of the rounds before, in the order of the line ("3 1 2 2"), or,
-    with `reveal = "result"`, by the own bids, each with its result ("3+ 2= 1-": won, split, lost).
+    Labels are the bids. Infosets are named by the bids of earlier rounds, in the order of the line ("3 1 2 2"). With
+    `reveal = "result"` they are named by the player's own bids and their results ("3+ 2= 1-": won, split, lost).
 
-    Raises `ValueError` for another number of cards, or when the tree needs more memory than there is.
+    Raises `ValueError` for another number of cards, or if the tree needs more memory than is available.
     """
     cards = config.cards
     if not 2 <= cards <= _MAX_CARDS:

@@ -1,4 +1,4 @@
-"""Whole hold'em games: no-limit and limit hold'em on a card abstraction, and hold'em that ends after the flop."""
+"""Full hold'em games: no-limit and limit hold'em with a card abstraction, and flop hold'em."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,10 +30,10 @@ _UNBUCKETED = (
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Heads-up no-limit hold'em with the bet sizes of `config.menu` on the buckets of `abstraction`.
+    """Build heads-up no-limit hold'em with the bet sizes of `config.menu` and an abstraction's buckets.
 
-    Position 0 is the big blind, position 1 the button.  Raises `ValueError` for chips or bet sizes that make no game,
-    and where there is no abstraction: four streets without one have billions of infosets a decision.
+    Position 0 is the big blind, position 1 the button. Raises `ValueError` for invalid chips or bet sizes, or without
+    an abstraction, since the lossless game is too large.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format("holdem"))
@@ -51,7 +51,7 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
 
 
 def limit_holdem(config: LimitHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Heads-up limit hold'em on the buckets of `abstraction`.  Raises as `holdem`."""
+    """Build heads-up limit hold'em with the buckets of `abstraction`; raises as `holdem`."""
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format(config.__struct_config__.tag))
     _check_chips({"blinds": config.blinds}, {})
@@ -64,7 +64,7 @@ _FLOP_BLINDS = 50.0, 100.0
 
 
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Hold'em of two streets and one size of bet; lossless without an abstraction.  Raises as `holdem`."""
+    """Build two-street hold'em with one bet size, lossless without an abstraction; raises as `holdem`."""
     _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
     blinds = former_value(config, "blinds", _FLOP_BLINDS)
     rules = flop_holdem_rules(blinds, config.bet, _raises(config), config.board_cards, limp=config.limp)
@@ -80,7 +80,7 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
 
 
 def _raises(config: FlopHoldemGame) -> tuple[int, int]:
-    """Bets and raises on either street, at most; `ValueError` for numbers that make no game."""
+    """Return the most bets and raises on each of the two streets; `ValueError` for invalid numbers."""
     given = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
     if len(given) != 2 or min(given) < 0 or max(given) < 1:
         raise ValueError(
@@ -106,7 +106,10 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
 
 
 def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path) -> WholeDeck:
-    """The deck on an abstraction that is there, or whose recipe is: then its size is known, and no more."""
+    """Return the deck with a built abstraction, or with the sizes of its recipe if it is not built yet.
+
+    In the second case bucket counts are known, but `load` raises `ValueError`.
+    """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
     if is_abstraction(path):
@@ -114,7 +117,7 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
         counts, percentiles = built.bucket_counts(), [built.percentiles(street) for street in streets]
 
         def load() -> list[npt.NDArray[Any]]:
-            built = Abstraction(path)  # opened anew, so that no second copy of the tables stays in memory
+            built = Abstraction(path)  # reopened, so that no second copy of the tables stays in memory
             return [built.table(street) for street in streets]
 
         def histories() -> Sequence[Table]:
@@ -145,19 +148,19 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
 
 
 def _standard(abstraction: Abstraction) -> Abstraction:
-    """An abstraction of hold'em; `ValueError` for one of a small deck."""
+    """Return the abstraction if it is for hold'em; `ValueError` if it is for a small deck."""
     if abstraction.listing is not None:
         raise ValueError(f"{abstraction.path} is for a small deck: hold'em needs one of a recipe without [deck]")
     return abstraction
 
 
 def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
-    """The deck of a whole hold'em game on a built abstraction; `ValueError` where there is none."""
+    """Return the deck of a full hold'em game with a built abstraction; `ValueError` if there is none."""
     return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
 
 
 def _lossless_deck(board_cards: int) -> WholeDeck:
-    """The deck with a bucket for every class of hands; on five cards their table takes 0.7 GB and half a minute."""
+    """Return the deck with lossless buckets; for five board cards, this takes 0.7 GB and 30 s."""
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Betting rules of whole heads-up hold'em games.  Position 0 is the big blind, position 1 the button."""
+"""Betting rules of full heads-up hold'em games. Position 0 is the big blind, position 1 the button."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,19 +9,19 @@ from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
 
 BIG_BLIND, BUTTON = 0, 1
 _MOST_BETS, _LATE_STREET = 4, 2
-"""Of limit hold'em: bets on a street, and the first street of large ones."""
+"""Limit hold'em: bets on a street, and the first street of large bets."""
 
 
 def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu) -> BettingRules:
-    """Heads-up no-limit hold'em with the bet sizes of a menu.
+    """Return the rules of heads-up no-limit hold'em with the bet sizes of a menu.
 
-    Both players have `stack` chips, post `ante` (no part of any bet) and then `blinds`, the button's small one first; a
-    blind that exceeds what is left is posted all-in.  The button acts first before the flop and last after it.  The
-    least raise adds the street's largest bet or raise so far, at least the big blind; an all-in may be smaller.
-    Amounts count the whole hand, antes included; if stack, blinds and ante are whole, so is every raise.
+    Both players have `stack` chips and post `ante`, which counts as no bet. Then they post `blinds`: the button the
+    first, smaller one. A blind larger than the remaining stack is all-in. The button acts first preflop and last on
+    later streets. A raise adds at least the street's largest bet or raise, at least the big blind; an all-in may be
+    smaller. Amounts count the whole hand, antes included. If stack, blinds and ante are whole, so is every raise.
 
-    Raises `ValueError` for a bad menu, a stack that leaves nothing to decide, and a menu without limps where the button
-    would have no raise either.
+    Raises `ValueError` for an invalid menu, a stack that leaves no decision, or a menu without limps or raises for the
+    button.
     """
     small, big = (min(ante + blind, stack) for blind in blinds)
     if small >= stack:
@@ -46,10 +46,11 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
 
 
 def limit_holdem_rules(blinds: Sequence[float]) -> BettingRules:
-    """Heads-up limit hold'em: bets of the big blind before and on the flop, of two after it; four bets a street.
+    """Return the rules of heads-up limit hold'em with four bets a street.
 
-    Before the flop the big blind is the first of the four.  Stacks are never short.  (The rules of the ACPC, and of
-    Johanson et al. 2011, "Accelerating best response calculation in large extensive games", at blinds of 5 and 10.)
+    Bets are one big blind preflop and on the flop, two big blinds later. The big blind is the first of the four preflop
+    bets. Stacks are unlimited. These are the rules of the ACPC and, with blinds of 5 and 10, of Johanson et al. 2011,
+    "Accelerating best response calculation in large extensive games".
     """
 
     def targets(state: BettingState) -> Sequence[float]:
@@ -68,12 +69,16 @@ def flop_holdem_rules(
     *,
     limp: bool = True,
 ) -> BettingRules:
-    """Hold'em that ends after the flop: blinds (the button's first), two streets, one size of bet.
+    """Return the rules of hold'em that ends after the flop, with one bet size.
 
-    A bet of "pot" is as large as the pot once the bet before it is called.  At most `max_raises` bets and raises on
-    each street, not counting the blinds; stacks are never short.  Flop Hold'em of the Deep CFR papers is blinds 50 and
-    100, bet 100, three raises.  Single Deep CFR's 5-flop hold'em has bets of the pot, no limps, one raise before the
-    flop and two on it, and five `board_cards`: depth and street of its table 1 are those of this tree.
+    blinds       the button's first
+    bet          chips, or "pot": the pot after a call
+    max_raises   most bets and raises on each of the two streets, blinds excluded
+    board_cards  cards dealt on the second street
+
+    Stacks are unlimited. Flop Hold'em of the Deep CFR papers: blinds 50 and 100, bet 100, three raises. 5-Flop Hold'em
+    of Single Deep CFR: pot bets, no limps, one raise preflop and two on the flop, five `board_cards`; this gives the
+    depth and streets of its table 1.
     """
 
     def targets(state: BettingState) -> Sequence[float]:

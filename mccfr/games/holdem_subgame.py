@@ -1,4 +1,4 @@
-"""No-limit hold'em spots, typed or from files: flop, turn and river, every combination a hand of its own."""
+"""No-limit hold'em spots on flop, turn or river, from a form or a file, with lossless infosets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,19 +20,18 @@ from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
 _RIVER = 3
 FILE_BIG_BLIND, FILE_STACK = 100.0, 20_000.0
-"""Chips, in all files of the format, and in the games that they come from."""
+"""Chips: big blind and stack of all LibratusEndgames files."""
 SPOT_BIG_BLIND = 1.0
-"""Chips: the least bet of a spot that says no other, so that every size is played as it is written."""
+"""Chips: default minimum bet of a spot, small enough that bet sizes are used as written."""
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = True) -> Game:
-    """The spot that `config` says, or that of `config.file` (relative to `base`), with the bet sizes of `config.menu`.
+    """Build the spot of `config`, or of its file (relative to `base`), with the bet sizes of its menu.
 
-    Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
-    lossless: every (board, hand) that its owner reaches is a bucket of its own; those of a typed spot that differ by a
-    renaming of suits which changes neither board nor ranges are one, if `merge_suits`.  Bets of a spot are whole chips
-    where its pot and stacks are.  Raises `OSError` if the file cannot be read, and `ValueError` for a file, range,
-    stack or bet size that makes no endgame.
+    Each player has put in half the pot; the player out of position acts first on every street. Infosets are lossless:
+    one for each (board, hand) in a player's range. With `merge_suits`, isomorphic ones of a spot without a file are
+    merged. Bets of a spot are whole chips if its pot, stack and big blind are. Raises `OSError` if the file cannot be
+    read, and `ValueError` for an invalid file, range, stack or bet size.
     """
     spot = config.file is None
     endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
@@ -67,9 +66,9 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
 
 
 def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
-    """Board, pot and ranges of a typed spot, and by range how many hands it had that the board blocks.
+    """Return the board, pot and ranges of a spot, and the number of blocked hands of each range.
 
-    Raises `ValueError` naming the key for a board, a range or a pot that is none.
+    Raises `ValueError`, naming the key, for an invalid board, range or pot.
     """
     try:
         board = parse_cards(config.board or "")
@@ -95,7 +94,7 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
 
 
 def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -> None:
-    """Raise `ValueError` for a stack that leaves nothing to bet."""
+    """Raise `ValueError` for a stack that is not above half the pot."""
     key = "stack" if config.file is not None else "effective_stack"
     if not isfinite(stack):
         raise ValueError(f"game.{key} = {getattr(config, key)} is not allowed: a finite amount is needed")
@@ -107,6 +106,6 @@ def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -
 
 
 def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
-    """One sentence about hands that the board blocks; None where there are none."""
+    """Return one sentence about hands that the board blocks, or None if there are none."""
     found = [f"{count} of {name}" for name, count in dropped.items() if count]
     return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(found)}" if found else None

@@ -1,6 +1,6 @@
-"""Games whose every bet is in their tree, behind the face of `mccfr.games.translation`: a real line is one decision.
+"""Identity translation for games whose tree contains every legal bet: each line is one decision.
 
-So whoever follows real betting - a seat, local best response, a match - is written once, for Kuhn as for hold'em.
+It has the interface of `mccfr.games.translation`, so that bots, local best response and matches handle both cases.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from mccfr.trees.lines import find_node, put_in_chips
 
 
 class TreeState(NamedTuple):
-    """A decision as what both players see of it; fields as those of `BettingState`.
+    """A decision as both players see it; fields have the meaning of those of `BettingState`.
 
     node    of the tree
     put_in  chips each player has put in over the whole hand
@@ -26,28 +26,28 @@ class TreeState(NamedTuple):
 
     @property
     def to_call(self) -> float:
-        """Chips that a check or call brings the actor up to."""
+        """Chips that the player to act has put in after a check or call, over the whole hand."""
         return max(self.put_in)
 
     @property
     def facing(self) -> bool:
-        """Whether the actor has less in than his opponent."""
+        """True if the player to act has put in less than the opponent."""
         return self.put_in[self.player] < self.put_in[1 - self.player]
 
 
 class InTree:
-    """The betting of a game that its tree holds whole: every reading has probability 1.
+    """Betting of a game whose tree is complete: every reading has probability 1.
 
-    As `Translation`, but for its rules; beside it, `actions` lists what no-limit poker has too much of.
+    The interface is that of `Translation` without `rules`; it adds `actions`, the list of all legal actions.
     """
 
     def __init__(self, tree: CompiledTree) -> None:
-        """Of a betting tree, beside which cards are dealt."""
+        """Take a betting tree of a game with cards beside it."""
         self.tree = tree
 
     @cached_property
     def _states(self) -> list["TreeState | int"]:
-        """[N] of each node; OVER at terminals."""
+        """[N] state of each node; OVER at terminals."""
         arrays, found = self.tree.arrays, list[TreeState | int]()
         for node, kind in enumerate(arrays.kind.tolist()):
             if kind != DECISION:
@@ -59,53 +59,53 @@ class InTree:
         return found
 
     def start(self) -> tuple["TreeState | int", list[Reading]]:
-        """State and readings of the empty line."""
+        """Return the state and readings of the empty line."""
         return self._states[0], [Reading(0, 1.0)]
 
     def read(self, line: str) -> tuple["TreeState | int", list[Reading]]:
-        """The state after a line, and its reading; `ValueError` naming the character where it is not of the tree."""
+        """Return the state after a line, and its reading; `ValueError` names the first illegal character."""
         node = find_node(self.tree, line)
         return self._states[node], [Reading(node, 1.0)]
 
     def apply(self, state: TreeState, action: str, where: str = "") -> "TreeState | int":
-        """The state after an action; `ValueError`, begun with `where`, where it is not legal."""
+        """Return the state after an action; `ValueError`, beginning with `where`, if it is illegal."""
         return self._states[self._child(state.node, action, where)]
 
     def settled(self, state: TreeState, action: str) -> tuple[float, float]:
-        """(chips that player 0 gets whatever the cards, chips times the showdown's result) where an action ends it."""
+        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
         child = self._child(state.node, action)
         return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
 
     def actions(self, state: TreeState) -> list[str]:
-        """All legal actions."""
+        """Return all legal actions."""
         return [self.tree.label[child] for child in self.tree.children(state.node)]
 
     def follow(self, readings: Sequence[Reading], state: TreeState, action: str) -> list[Reading]:
-        """The readings after a legal action; those that meet are one."""
+        """Return the readings after a legal action."""
         return followed(self, readings, state, action)
 
     def outcomes(self, reading: Reading, state: TreeState, action: str) -> list[Reading]:
-        """What an action stands for at a reading: itself."""
+        """Return the reading after an action at `reading`, with probability 1."""
         return [Reading(self._child(reading.node, action), 1.0)]
 
     def real_actions(self, reading: Reading, state: TreeState) -> list[str]:
-        """The real action of each of the tree's actions at a reading."""
+        """Return the labels of the tree's actions at a reading."""
         return [self.tree.label[child] for child in self.tree.children(reading.node)]
 
     def real_action(self, node: int, number: int, state: TreeState) -> str:
-        """The real action of the tree's action `number` at a decision."""
+        """Return the label of the tree's action `number` at a decision."""
         return self.tree.label[self.child(node, number)]
 
     def child(self, node: int, number: int) -> int:
-        """The child that action `number` of a decision leads to."""
+        """Return the child to which action `number` of a decision leads."""
         return int(self.tree.arrays.first[node]) + number
 
     def decides(self, reading: Reading) -> bool:
-        """Whether the tree has a decision at a reading."""
+        """Return True if the tree has a decision at a reading."""
         return not isinstance(self._states[reading.node], int)
 
     def done(self, reading: Reading, number: int, action: str) -> Reading:
-        """Where who plays by the tree is after its action `number`."""
+        """Return the reading after the player to act has taken the tree's action `number`."""
         return Reading(self.child(reading.node, number), 1.0)
 
     def _child(self, node: int, action: str, where: str = "") -> int:

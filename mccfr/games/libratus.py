@@ -1,9 +1,9 @@
-"""Files in the LibratusEndgames format: a hold'em endgame as street, board, pot and both players' ranges.
+"""Reads and writes hold'em endgames in the LibratusEndgames format: street, board, pot and ranges.
 
-Four keys, each on a line of its own: `-round` (2 flop, 3 turn, 4 river), `-board` (cards, as in 4s8hTc9h2s), `-pot`
-(chips, half from each player) and `-reach` (2,652 numbers: 1,326 for the player out of position, then 1,326 for the
-button).  Hands run over pairs i < j of cards ordered by rank 2..A and within a rank by suit s, h, d, c: 2s2h, 2s2d,
-2s2c, 2s3s, ... AdAc.  Reaches are not normalised.  Format: github.com/CMU-EM/LibratusEndgames.
+Four keys, each on its own line: `-round` (2 flop, 3 turn, 4 river), `-board` (cards, as in 4s8hTc9h2s), `-pot` (chips,
+half from each player) and `-reach` (2,652 numbers: 1,326 for the player out of position, then 1,326 for the button).
+Hands are pairs i < j of cards, ordered by rank 2..A and within a rank by suit s, h, d, c: 2s2h, 2s2d, 2s2c, 2s3s, ...
+AdAc. Reaches are not normalised. Format: github.com/CMU-EM/LibratusEndgames.
 """
 
 import math
@@ -22,7 +22,7 @@ _KEYS = ("round", "board", "pot", "reach")
 _BOARD_CARDS = {2: 3, 3: 4, 4: 5}
 _MAX_BYTES = 1 << 20
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
-# The file's suits run s h d c, ours c d h s.  Position p of this list is the file's hand p.
+# File order of suits is s h d c, ours c d h s. Entry p is the file's hand p.
 _FILE_HANDS = list(combinations([4 * rank + suit for rank in range(13) for suit in (3, 2, 1, 0)], 2))
 _FILE_TO_COMBO = np.array([combo_index(*hand) for hand in _FILE_HANDS])
 
@@ -32,22 +32,22 @@ class Endgame:
     """A hold'em endgame; player 0 is out of position (acts first), player 1 is the button."""
 
     street: int
-    """1 flop, 2 turn, 3 river"""
+    """Street: 1 flop, 2 turn, 3 river."""
     board: tuple[int, ...]
-    """cards 4·rank + suit, in the file's order"""
+    """Board cards 4·rank + suit, in the file's order."""
     pot_chips: int | float
-    """chips in the pot, half of them from each player; an int where the number is whole"""
+    """Chips in the pot, half of them from each player; an int if whole."""
     reach: NDArray[np.float64]
-    """[2, 1326] weight of each player's combinations b(b−1)/2 + a, not normalised; 0 where they hit the board"""
+    """[2, 1326] weight of each player's hands b(b−1)/2 + a, not normalised; 0 if the board blocks it."""
 
     @property
     def round(self) -> int:
-        """The format's number of the street: 2 flop, 3 turn, 4 river."""
+        """The format's street number: 2 flop, 3 turn, 4 river."""
         return self.street + 1
 
 
 def _read_lines(path: Path) -> dict[str, str]:
-    """The text behind each key; ValueError for unknown, repeated and missing keys."""
+    """Return the text of each key; `ValueError` for unknown, repeated and missing keys."""
     with path.open("rb") as file:
         data = file.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
@@ -76,18 +76,18 @@ def _read_lines(path: Path) -> dict[str, str]:
 
 
 def _parse_number(text: str) -> float:
-    """A decimal number with or without exponent, or NaN for anything else (also "NaN" and "Infinity")."""
+    """Return a decimal number with or without exponent; NaN for other text (also "NaN" and "Infinity")."""
     return float(text) if _NUMBER.fullmatch(text) else math.nan
 
 
 def _entry_name(entry: int) -> str:
-    """What entry 0..2,651 of the reach list is, counted from 1 as a reader would."""
+    """Return a description of entry 0..2,651 of the reach list, counted from 1, for messages."""
     player, hand = divmod(entry, COMBO_COUNT)
     return f"-reach entry {entry + 1} (player {player}, hand {cards_text(_FILE_HANDS[hand])})"
 
 
 def _check_board(street: int, board: tuple[int, ...]) -> None:
-    """ValueError unless the street is a flop, turn or river and the board has its number of distinct cards."""
+    """Raise `ValueError` unless the board has the street's number of distinct cards."""
     if street + 1 not in _BOARD_CARDS:
         raise ValueError(f"-round is {street + 1}: 2 (flop), 3 (turn) and 4 (river) are allowed")
     needed = _BOARD_CARDS[street + 1]
@@ -98,7 +98,10 @@ def _check_board(street: int, board: tuple[int, ...]) -> None:
 
 
 def _check_reach(board: tuple[int, ...], reach: NDArray[np.float64]) -> None:
-    """ValueError unless reaches are finite, not negative and 0 on the board, and some pair of hands can be dealt."""
+    """Raise `ValueError` for invalid reaches.
+
+    Valid reaches are finite, not negative, 0 for hands that the board blocks, and allow at least one deal.
+    """
     if reach.shape != (2, COMBO_COUNT):
         raise ValueError(f"-reach has the shape {reach.shape}: (2, {COMBO_COUNT}) is needed")
     listed = reach[:, _FILE_TO_COMBO].ravel()
@@ -124,7 +127,7 @@ def _check_reach(board: tuple[int, ...], reach: NDArray[np.float64]) -> None:
 
 
 def _joint_support(reach: NDArray[np.float64]) -> int:
-    """Number of deals (pairs of disjoint hands) in which both hands have positive reach; exact, by card counts."""
+    """Return the exact number of disjoint pairs of hands with positive reach."""
     table = combo_table()
     mine, theirs = (reach[0] > 0).astype(np.int64), (reach[1] > 0).astype(np.int64)
     by_card = np.bincount(table.ravel(), weights=np.repeat(theirs, 2), minlength=52).astype(np.int64)
@@ -133,7 +136,7 @@ def _joint_support(reach: NDArray[np.float64]) -> int:
 
 
 def check_endgame(endgame: Endgame, source: object) -> None:
-    """ValueError naming the source and what is wrong with the endgame, if anything is."""
+    """Raise `ValueError`, naming the source, if the endgame is invalid."""
     try:
         _check_board(endgame.street, endgame.board)
         if not 0 < endgame.pot_chips < math.inf:
@@ -144,13 +147,11 @@ def check_endgame(endgame: Endgame, source: object) -> None:
 
 
 def read_endgame(path: str | os.PathLike[str]) -> Endgame:
-    """Read an endgame from a file in the LibratusEndgames format; see the module for it.
+    """Read an endgame from a file in the LibratusEndgames format.
 
-    Line ends may be those of Unix or Windows and numbers may carry exponents (2.8E-10).  Raises OSError if the file
-    cannot be read, and ValueError naming the file, the key or entry, and what is wrong: a missing, unknown or repeated
-    key; a wrong round or number of board cards; a bad or repeated card; a pot that is not positive; a reach list of
-    another length than 2,652; an entry that is no number, negative, not finite, or positive for a hand on the board; a
-    player without hands; ranges that no deal fits.
+    Unix and Windows line ends are accepted, and numbers with exponents (2.8E-10). Raises `OSError` if the file cannot
+    be read. Raises `ValueError`, naming the file and the key or entry, if the content is invalid or its ranges allow no
+    deal.
     """
     file = Path(path)
     lines = _read_lines(file)
@@ -180,9 +181,9 @@ def read_endgame(path: str | os.PathLike[str]) -> Endgame:
 
 
 def write_endgame(path: str | os.PathLike[str], endgame: Endgame) -> None:
-    """Write an endgame so that `read_endgame` gives exactly the same one back; replaces the file.
+    """Write an endgame to a file, replacing it; `read_endgame` reads back an equal endgame.
 
-    Raises ValueError, before anything is written, if the endgame is one that `read_endgame` would refuse.
+    Raises `ValueError`, before writing, if the endgame is invalid.
     """
     file = Path(path)
     check_endgame(endgame, file)

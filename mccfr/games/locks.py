@@ -1,11 +1,11 @@
-"""Locks, as people write them: `[game.locks]`, a line and what is played there, into rows that do not learn.
+"""Parses node locks: `[game.locks]` maps a line to the fixed strategy there.
 
-    "cr184" = "f 40%; c 60%"       shares of actions, for every hand
-    "cr184" = "c AA,KK:0.5; f 22"  ranges: what each hand of one does; what is in none is free
-    "ip:*/*" = "r 0"               a pattern, of one position: every raise is barred, the rest learns
+    "cr184" = "f 40%; c 60%"       probabilities of actions, for every hand
+    "cr184" = "c AA,KK:0.5; f 22"  ranges: the probability of each hand in a range; other hands are free
+    "ip:*/*" = "r 0"               a pattern, for one position: every raise is barred, other actions are free
 
-An action that is not named gets what the others leave, if it is the only one.  Lines are those of the tree; in a
-pattern `*` stands for anything, and decisions that have not the actions are passed over.
+An action that is not named gets the remaining probability if it is the only one. Lines are those of the tree. In a
+pattern `*` matches any text, and decisions without the named actions are skipped.
 """
 
 import re
@@ -29,7 +29,7 @@ from mccfr.trees.lines import all_lines, find_decision
 _FREE = -1.0
 _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 _ACTION = re.compile(r"(f|c|r\d+(?:\.\d+)?|r)\s+(\S.*)")
-_NEAR = 1e-9  # what shares may sum to beside 1
+_NEAR = 1e-9  # tolerance of a sum of probabilities above or below 1
 _BUCKETS = re.compile(r"#(\d+)(?:-#?(\d+))?(?::(\d+\.?\d*|\.\d+))?")
 _POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
 
@@ -37,35 +37,35 @@ Floats = npt.NDArray[np.float64]
 
 
 class Hands(Protocol):
-    """What a range is of: K hands, or buckets of a block."""
+    """Parses ranges over K hands, or over the buckets of a block."""
 
     by_hand: bool
 
     def count(self, block: int) -> int:
-        """K."""
+        """Return K."""
 
     def weights(self, text: str, block: int) -> Floats:
-        """[K] weights of a range; `ValueError` for none."""
+        """Return [K] weights of a range; `ValueError` if the text is invalid."""
 
 
 class Combinations:
-    """The hands of hold'em, on every board."""
+    """Ranges of hold'em hands, on every board."""
 
     by_hand = True
 
     def count(self, block: int) -> int:
-        """As `Hands.count`."""
+        """Return the number of hands, 1,326."""
         del block
         return COMBO_COUNT
 
     def weights(self, text: str, block: int) -> Floats:
-        """As `Hands.weights`."""
+        """Return [1326] weights of a range of hands."""
         del block
         return read_range(text)
 
 
 class Buckets:
-    """The buckets of a game: by number, "#3,#5-#7:0.5", and before the flop of hold'em as ranges of hands too."""
+    """Ranges of a game's buckets, such as "#3,#5-#7:0.5"; preflop also ranges of hands."""
 
     by_hand = False
 
@@ -73,11 +73,11 @@ class Buckets:
         self._cards = cards
 
     def count(self, block: int) -> int:
-        """As `Hands.count`."""
+        """Return the number of buckets of a block."""
         return int(self._cards.buckets[divmod(block, 2)])
 
     def weights(self, text: str, block: int) -> Floats:
-        """As `Hands.weights`."""
+        """Return weights [buckets] of a range of buckets or, preflop, of hands."""
         size = self.count(block)
         if not text.startswith("#"):
             return self._of_hands(text, block)
@@ -103,7 +103,7 @@ class Buckets:
 
 
 class _Part(NamedTuple):
-    """What is said of some actions: [K] of each, and whether it is a range, which leaves other hands free."""
+    """Probabilities [K] of some actions; `is_range` leaves hands of weight 0 free."""
 
     named: tuple[int, ...]
     shares: Floats
@@ -111,10 +111,10 @@ class _Part(NamedTuple):
 
 
 def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Hands) -> Locks | None:
-    """The locks of a betting tree; None where none are given.
+    """Return the locks of a betting tree, or None if there are none.
 
-    Raises `ValueError` naming the lock for a line or an action that is not there, shares of no sum, or a hand that is
-    locked twice.
+    Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
+    is locked twice.
     """
     found: dict[int, Floats] = {}
     lines = all_lines(tree) if any("*" in line for line in given) else []
@@ -136,7 +136,7 @@ def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Hands) -> Lo
 
 
 def with_stated_locks(game: Game, document: Any) -> Game:
-    """A game that was rebuilt from its arrays, with the `locks` of the `[game]` table that it was made of, if any."""
+    """Return a game rebuilt from its arrays, with the `locks` of its original `[game]` table."""
     given = document.get("locks") if isinstance(document, Mapping) else None
     if not given:
         return game
@@ -147,7 +147,7 @@ def with_stated_locks(game: Game, document: Any) -> Game:
 
 
 def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:
-    """The decisions that a line or a pattern names."""
+    """Return the decisions that a line or a pattern names."""
     position, colon, rest = line.strip().rpartition(":")
     if colon and position not in _POSITIONS:
         raise ValueError(f"the position {position!r} is none: {' or '.join(_POSITIONS)} is, or nothing")
@@ -162,7 +162,7 @@ def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:
 
 
 def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[tuple[tuple[int, ...], str]]:
-    """The actions of a decision that a text names, and what of each; nothing where a pattern passes it over."""
+    """Return (actions, text) of each part of a lock; nothing if a pattern skips the decision."""
     labels, parts = [tree.label[child] for child in tree.children(node)], []
     for part in filter(None, map(str.strip, text.split(";"))):
         match = _ACTION.fullmatch(part)
@@ -180,7 +180,7 @@ def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[t
 
 
 def _part(named: tuple[int, ...], text: str, block: int, hands: Hands) -> _Part:
-    """A share of every hand, or the weights of a range."""
+    """Parse one part of a lock: a probability for every hand, or a range."""
     match = _SHARE.fullmatch(text)
     if match is None:
         return _Part(named, hands.weights(text, block), is_range=True)
@@ -191,7 +191,7 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: Hands) -> _Part:
 
 
 def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: Hands) -> Floats:
-    """[actions, K] of what is given of each action."""
+    """Return [actions, K] probabilities of a lock, -1 where free."""
     labels, block = [tree.label[child] for child in tree.children(node)], int(tree.arrays.block[node])
     size = hands.count(block)
     table, known = np.full((len(labels), size), _FREE), np.zeros(size, bool)
@@ -217,7 +217,7 @@ def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], st
 
 
 def _both(one: Floats | None, other: Floats) -> Floats:
-    """Two locks of one decision together; `ValueError` where they lock the same hand."""
+    """Return the union of two locks of one decision; `ValueError` if they lock the same hand."""
     if one is None:
         return other
     if np.any((one >= 0) & (other >= 0)):

@@ -1,4 +1,4 @@
-"""Matrix games: one move each, at once."""
+"""Matrix games: one simultaneous move for each player."""
 
 from math import isfinite
 
@@ -9,10 +9,10 @@ from mccfr.trees.histories import Decision, build_history_tree, largest_payoff
 
 
 def matrix(config: MatrixGame) -> Game:
-    """A two-player zero-sum matrix game: player 0 chooses the row, then player 1, who has not seen it, the column.
+    """Build a two-player zero-sum matrix game: player 0 chooses the row, player 1 the column.
 
-    Labels are the numbers of rows and columns from 0; each player's one infoset has the empty name.  Raises
-    `ValueError` where the payoffs are empty, ragged or not finite.
+    Player 1 does not see the row. Labels are the numbers of rows and columns, from 0; each player's single infoset has
+    an empty name. Raises `ValueError` for payoffs that are empty, ragged or not finite.
     """
     payoffs = [list(row) for row in config.payoffs]
     if not payoffs or not payoffs[0]:

@@ -1,9 +1,9 @@
-"""Action abstraction for no-limit poker: which amounts a player may raise to (`[game.menu]`).
+"""Action abstraction for no-limit poker: the amounts that a player may raise to (`[game.menu]`).
 
-A table of sizes has either `first` (the street's first bet) and `later` (raises), or `sizes`: a list for each number of
-bets so far on the street, the last of which goes on.  An empty list offers no bet.  A blind is no bet here: the first
-raise over it is a first bet.  Each key is looked up for the player on the street (`[game.menu.flop.button]`), then for
-the street (`[game.menu.flop]`), then in `[game.menu]`.
+A table of sizes has either `first` (the street's first bet) and `later` (raises), or `sizes`. `sizes` is a list for
+each number of bets so far on the street; the last list also applies to later bets. An empty list allows no bet. A blind
+does not count as a bet here: the first raise over it is a first bet. Each key is looked up first for the player on the
+street (`[game.menu.flop.button]`), then for the street (`[game.menu.flop]`), then in `[game.menu]`.
 """
 
 import re
@@ -17,7 +17,7 @@ from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
-"""Players by position: an endgame's position 0 acts first, as the big blind does after the flop."""
+"""Players by position; position 0 of an endgame acts first, as the big blind does on the flop."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|%|x|bb|e)?|e")
 _ALL_IN = "allin"
@@ -31,12 +31,16 @@ class Size(NamedTuple):
     unit: str  # "p", "x", "bb", "e", "" for chips, "allin"
 
     def target(self, state: BettingState, big_blind: float, stack: float, streets: int) -> float:
-        """Amount raised to, over the whole hand, before the limits of the rules.
+        """Return the amount raised to, over the whole hand, before the limits of the rules.
 
-        `0.5p`: the call plus this share of the pot after calling; `3x`: to so many times the last bet; `2.5bb`: to so
-        many big blinds; `300`: to so many chips.  The last three count what is put in on this street alone, as one says
-        it at a table; before the flop the blind is a bet.  `3e`: the share of the pot that, bet and called three times,
-        puts in the `stack`; `e`: once on each of the `streets` that are left.
+        * `0.5p`: the call plus this share of the pot after the call
+        * `3x`: to this multiple of the last bet; preflop the blind counts as a bet
+        * `2.5bb`: to this number of big blinds
+        * `300`: to this number of chips
+        * `3e`: geometric sizing: the share of the pot that, bet and called three times, puts in the `stack`
+        * `e`: the same with one bet on each of the `streets` remaining
+
+        `x`, `bb` and chips count the amount put in on this street only.
         """
         level = state.to_call
         match self.unit:
@@ -52,14 +56,14 @@ class Size(NamedTuple):
 
 
 class MenuGame(NamedTuple):
-    """What a menu must know of the game it is for.
+    """Properties of a game that its menu depends on.
 
     stack         chips of each player in the whole hand
-    big_blind     chips; None where nobody posts a blind: sizes in bb mean nothing then, and nobody can limp
+    big_blind     chips; None without blinds: then sizes in bb are invalid, and limping is impossible
     first_street  street 0 of the tree: 0 preflop .. 3 river
-    streets       of the tree
+    streets       number of streets of the tree
     players       names of positions 0 and 1 in keys
-    whole_chips   whether amounts raised to are rounded to whole chips
+    whole_chips   True if amounts raised to are rounded to whole chips
     """
 
     stack: float
@@ -71,27 +75,27 @@ class MenuGame(NamedTuple):
 
     @property
     def first_with_bet(self) -> int | None:
-        """The street that begins with a bet, a blind, on the table; None: there is none."""
+        """Street that begins with a blind as its first bet, or None."""
         return 0 if self.first_street == 0 and self.big_blind is not None else None
 
 
 class _Plan(NamedTuple):
-    """What one player may bet on one street."""
+    """The bets of one player on one street."""
 
-    sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last goes on
-    limit: float  # bets that are not all-in
+    sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last list also applies to later bets
+    limit: float  # most bets that are not all-in
     threshold: float | None  # share of the stack above which a size becomes all-in
-    spr: float | None  # pots left behind at or below which it does
-    donk: Sequence[Size] | None  # first bets into who bet last on the street before; None: as others
+    spr: float | None  # stack-to-pot ratio after a call, at or below which a size becomes all-in
+    donk: Sequence[Size] | None  # donk bets: first bets into the street before's last bettor; None: `sizes`
 
     def becomes_all_in(self, target: float, stack: float) -> bool:
-        """Whether an amount raised to is taken for the whole stack."""
+        """Return True if a raise to `target` is replaced by all-in."""
         over = self.threshold is not None and target / stack > self.threshold
         return over or (self.spr is not None and stack - target <= self.spr * 2 * target)
 
 
 def parse_size(text: str, key: str) -> Size:
-    """A bet size of the table entry `key`; `ValueError` for one of another form, or not above zero."""
+    """Parse a bet size of the table entry `key`; `ValueError` if it is invalid or not above zero."""
     if text == _ALL_IN:
         return Size(inf, _ALL_IN)
     match = _SIZE.fullmatch(text)
@@ -110,13 +114,14 @@ def parse_size(text: str, key: str) -> Size:
 
 
 def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
-    """The `raise_targets` of a menu.
+    """Return the `raise_targets` function of a menu.
 
-    A target is at least a minimum raise, and the nearest whole number of chips over those put in before the street if
-    `whole_chips`.  One above `allin_threshold` times the stack becomes all-in, and one that leaves no more than
-    `allin_spr` pots behind once it is called; with neither, one at or above the stack is dropped.  At most `max_bets`
-    bets on a street are not all-in; a big blind counts as one.
-    Raises `ValueError`, of one sentence, for a menu that says nothing sensible on these streets.
+    A target is at least a minimum raise. With `whole_chips`, the part put in on this street is rounded to whole chips.
+    A target becomes all-in if it exceeds `allin_threshold` times the stack, or leaves at most `allin_spr` pots behind
+    after a call. Without either key, targets at or above the stack are dropped. At most `max_bets` bets on a street are
+    not all-in; a big blind counts as one.
+
+    Raises `ValueError`, with one sentence, for a menu that is invalid on these streets.
     """
     _check(menu, game)
     streets = range(game.first_street, game.first_street + game.streets)
@@ -146,19 +151,19 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
 
 
 class LineEdits(TypedDict):
-    """What `BettingRules` take of a menu's lines."""
+    """Arguments of `BettingRules` from a menu's `add` and `remove`."""
 
     added: Mapping[str, Sequence[float]]
     removed: Mapping[str, Sequence[float]]
 
 
 def line_edits(menu: Menu) -> LineEdits:
-    """The lines that a menu adds and takes away; `ValueError` for one that does not end in a bet."""
+    """Return the lines that a menu adds and removes; `ValueError` for one that does not end in a bet."""
     return {"added": _amounts(menu.add, "add"), "removed": _amounts(menu.remove, "remove")}
 
 
 def _amounts(lines: Sequence[str], key: str) -> dict[str, list[float]]:
-    """The amounts bet after each line, which is written without /."""
+    """Return the amounts bet after each line, with lines written without /."""
     found: dict[str, list[float]] = {}
     for line in lines:
         match = re.fullmatch(r"((?:[cf]|r\d+(?:\.\d+)?)*)r(\d+(?:\.\d+)?)", line.replace("/", ""))
@@ -169,7 +174,7 @@ def _amounts(lines: Sequence[str], key: str) -> dict[str, list[float]]:
 
 
 def check_opening(menu: Menu, rules: BettingRules) -> None:
-    """Raise `ValueError` for a menu without limps where the player who opens would have no raise either."""
+    """Raise `ValueError` for a menu without limps if the first player to act has no raise either."""
     start = rules.start()
     if not menu.limp and start.facing and start.to_call < rules.stack and not rules.raise_targets(start):
         raise ValueError(
@@ -179,7 +184,7 @@ def check_opening(menu: Menu, rules: BettingRules) -> None:
 
 
 def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
-    """The tables that may say something about a player on a street, the nearest first, with their keys."""
+    """Return the tables that apply to a player on a street, most specific first, with their keys."""
     name = STREET_NAMES[street]
     own = getattr(menu, name)
     players = own and getattr(own, player)
@@ -188,7 +193,7 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
 
 
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
-    """Key and sizes of the first bet, of the first raise, and so on."""
+    """Return key and sizes of the first bet, the first raise, and so on."""
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
     for key, table in _tables(menu, street, player):
@@ -211,7 +216,7 @@ def _plan(menu: Menu, street: int, player: str) -> _Plan:
 
 
 def _check(menu: Menu, game: MenuGame) -> None:
-    """Raise `ValueError` for what no menu can say, and for what this one cannot say in a game."""
+    """Raise `ValueError` for a menu that is invalid in general, or for this game."""
     for key, table in _all_tables(menu):
         _check_table(key, table)
         if game.big_blind is None:
@@ -230,7 +235,7 @@ def _check(menu: Menu, game: MenuGame) -> None:
 
 
 def _check_without_blinds(key: str, table: _Table) -> None:
-    """Raise `ValueError` for what means nothing where both players post an ante and nobody a blind."""
+    """Raise `ValueError` for sizes and tables that need a blind, in a game with antes only."""
     sizes = [*(table.first or ()), *(table.later or ()), *(text for texts in table.sizes or () for text in texts)]
     blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
     problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
@@ -243,7 +248,7 @@ def _check_without_blinds(key: str, table: _Table) -> None:
 
 
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
-    """All tables of a menu with their keys, those of streets and players that a game lacks too."""
+    """Yield all tables of a menu with their keys, also for streets and players that the game lacks."""
     tables = (
         entry
         for street in range(len(STREET_NAMES))
@@ -254,7 +259,7 @@ def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
 
 
 def _check_table(key: str, table: _Table) -> None:
-    plain = type(table)()  # a written-out default counts as not given: runs keep their configuration that way
+    plain = type(table)()  # a written-out default counts as not given: saved configurations contain defaults
     given = [n for n in ("first", "later") if tuple(getattr(table, n) or ()) != tuple(getattr(plain, n) or ())]
     if table.sizes is not None and given:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Games imported from OpenSpiel (Lanctot et al. 2019): its states walked once, compiled to a tree of histories."""
+"""Imports games from OpenSpiel (Lanctot et al. 2019) as trees of histories."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from mccfr.games.game import Game
 from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
 
 MOST_HISTORIES = 20_000_000
-"""Chance and terminals included: walking them in Python takes some ten minutes."""
+"""Most histories, chance nodes and terminals included; a traversal in Python takes about 10 minutes."""
 
 
 def import_openspiel(config: OpenSpielGame) -> Game:
-    """Compile a game of OpenSpiel that is turn-based, for two players, zero sum and of perfect recall.
+    """Compile a turn-based two-player zero-sum game of OpenSpiel with perfect recall.
 
-    Labels are action ids as text, beside OpenSpiel's names of the actions; infosets are named by
-    `information_state_string` (by the history where a game of perfect information has none).  Payoffs are OpenSpiel's
+    Labels are action ids as text, with OpenSpiel's action names for display. Infosets are named by
+    `information_state_string`, or by the history in games of perfect information without one. Payoffs are OpenSpiel's
     returns.
 
-    Raises `ValueError` where the package is missing, OpenSpiel does not know the game, a condition fails (which one is
-    said), or there are more than MOST_HISTORIES histories, chance and terminals included.
+    Raises `ValueError` if the package is missing, the game is unknown, a condition fails, or the game has more than
+    MOST_HISTORIES histories.
     """
     try:
         import pyspiel
@@ -36,7 +36,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
 
     def expand(reached: tuple[Any, int | None]) -> Expansion:
         state, taken = reached
-        if taken is not None:  # states are large: siblings that wait share their parent's
+        if taken is not None:  # states are large: siblings on the stack share their parent's state
             state = state.child(taken)
         if state.is_terminal():
             first, second = state.returns()
@@ -57,7 +57,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
 
 
 def _load(pyspiel: Any, text: str) -> Any:
-    """The game that a text such as "liars_dice(dice_sides=4)" describes; `ValueError` where there is none."""
+    """Load the game of a text such as "liars_dice(dice_sides=4)"; `ValueError` if it is unknown."""
     short_name = text.partition("(")[0].strip()
     if short_name not in pyspiel.registered_names():
         raise ValueError(f"game.game = {text!r}: OpenSpiel has no game of the name {short_name!r}")
@@ -68,7 +68,7 @@ def _load(pyspiel: Any, text: str) -> Any:
 
 
 def _problem(pyspiel: Any, game: Any) -> str | None:
-    """Which condition of the import fails, as the rest of a sentence that began with the game; None if all hold."""
+    """Return the failing condition of the import as the end of a sentence, or None if all hold."""
     kind, declared = pyspiel.GameType, game.get_type()
     if declared.dynamics == kind.Dynamics.SIMULTANEOUS:
         return (

@@ -1,4 +1,4 @@
-"""The small members of the poker family: Kuhn, Leduc, limit and no-limit toys, AKQ and clairvoyance.
+"""Small poker games: Kuhn, Leduc, limit and no-limit poker on small decks, AKQ and clairvoyance.
 
 Sources: Kuhn 1950; Southey et al. 2005 (Leduc); the betting rules of the ACPC dealer (universal_poker in OpenSpiel);
 Ankenman & Chen 2006, "The Mathematics of Poker" (half-street AKQ and clairvoyance games).
@@ -23,13 +23,16 @@ Targets = Callable[[BettingState], Sequence[float]]
 
 
 def kuhn(_: KuhnGame) -> Game:
-    """Kuhn poker: value -1/18 for player 0."""
+    """Build Kuhn poker; its value for player 0 is -1/18."""
     rules = BettingRules((1, 1), (0,), lambda state: [state.to_call + 1] if state.bets == 0 else [], raise_text="b")
     return Game("kuhn", build_tree(rules), small_deck(3, 1, 1, [0], names="JQK"), pot_chips=2)
 
 
 def leduc(config: LeducGame) -> Game:
-    """Leduc poker with any ranks, raises and sizes and no limit on the stack.  `ValueError` for bad parameters."""
+    """Build Leduc poker with any ranks, raises and bet sizes, and unlimited stacks.
+
+    Raises `ValueError` for invalid parameters.
+    """
     if len(config.bets) != 2 or any(size <= 0 for sizes in config.bets for size in sizes):
         raise ValueError(f"game.bets = {config.bets!r}: expected two lists of sizes above 0, one for each round")
     if config.raises < 0:
@@ -47,7 +50,10 @@ def leduc(config: LeducGame) -> Game:
 
 
 def poker(config: PokerGame) -> Game:
-    """Limit or no-limit poker on a small deck, by the rules of the ACPC dealer.  `ValueError` for bad parameters."""
+    """Build limit or no-limit poker on a small deck, by the rules of the ACPC dealer.
+
+    Raises `ValueError` for invalid parameters.
+    """
     rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
     if menu is not None:
         rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **line_edits(menu))
@@ -68,7 +74,7 @@ def poker(config: PokerGame) -> Game:
 
 
 def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
-    """The raises of `[game.menu]`, with the names that hold'em has: streets from the first on, players by blinds."""
+    """Return the raises of `[game.menu]`, with hold'em's names of streets (from preflop on) and players."""
     if config.limit or config.raise_sizes or config.max_raises:
         raise ValueError(
             "game.menu is for no-limit poker, and says how many bets there are by max_bets: leave out limit, "
@@ -98,7 +104,7 @@ def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
 
 
 def _check_limp(menu: Menu, rules: BettingRules) -> None:
-    """Raise `ValueError` for a menu without limps where nobody could limp, or where nothing else could be done."""
+    """Raise `ValueError` for a menu without limps if limps are impossible, or the only action but folding."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
             "game.menu.limp = False is not allowed: whoever acts first has posted the larger blind, so that nobody "
@@ -142,14 +148,20 @@ def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
 
 
 def akq(config: AkqGame) -> Game:
-    """Half-street AKQ game: value 1/18 for player 0; each has put in half of a pot of 2, and may bet 1."""
+    """Build the half-street AKQ game; its value for player 0 is 1/18.
+
+    Each player has put in half of a pot of 2 chips and may bet 1.
+    """
     half, bet = former_value(config, "pot", 2) / 2, former_value(config, "bet", 1)
     rules = BettingRules((half, half), (0,), lambda state: [half + bet] if state.bets == 0 else [], check_closes=True)
     return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=2 * half)
 
 
 def clairvoyance(config: ClairvoyanceGame) -> Game:
-    """The n-street clairvoyance game; player 0 knows.  His value is his share of a pot of 1, in which nobody put it."""
+    """Build the n-street clairvoyance game, in which player 0 knows who holds the better hand.
+
+    Player 0's value includes a pot of 1 chip from neither player.
+    """
     if config.streets < 1 or config.bet <= 0 or not 0 < config.probability < 1:
         raise ValueError(
             f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}: "
@@ -159,7 +171,7 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
         raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {MAX_STREETS} streets")
 
     def targets(state: BettingState) -> list[float]:
-        # The pot holds 2·to_call when nothing is to be called; the second player never bets.
+        # The pot holds 2·to_call if there is no bet to call; the second player never bets.
         return [state.to_call * (1 + 2 * config.bet)] if state.player == 0 else []
 
     half = former_value(config, "pot", 1.0) / 2

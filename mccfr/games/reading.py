@@ -1,4 +1,4 @@
-"""Where in a tree a real line of betting is taken to be."""
+"""Readings: the tree nodes that a line of real betting is mapped to, with probabilities."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -6,19 +6,19 @@ from typing import Any, NamedTuple, Protocol
 from mccfr.trees.compiled import CompiledTree
 
 OVER = -1
-"""In place of a state: the hand has ended, or no more can be bet."""
+"""Used instead of a state: the hand is over, or no more bets are possible."""
 NOWHERE = -1
-"""In place of a node: the tree has none here."""
+"""Used instead of a node: the tree has none here."""
 
 
 class Reading(NamedTuple):
-    """One of the places in the tree that a real line may stand for.
+    """One tree node that a real line is mapped to.
 
-    node         the decision where the player to act answers; a terminal where the tree's hand is over, and NOWHERE
-                 where he can only call
+    node         decision at which the player to act answers; a terminal if the tree's hand is over; NOWHERE if calling
+                 is the only answer
     probability  of this reading
-    closed       where a call leads instead of `node`'s call, when a bet was taken for a call that closes the betting;
-                 else NOWHERE
+    closed       if a bet was mapped to a call that closes the betting: the node to which a call now leads, instead of
+                 the call of `node`; else NOWHERE
     """
 
     node: int
@@ -27,15 +27,15 @@ class Reading(NamedTuple):
 
 
 class Reader(Protocol):
-    """What maps one action at one reading."""
+    """Maps one action at one reading."""
 
     def outcomes(self, reading: Reading, state: Any, action: str) -> list[Reading]:
-        """What an action may stand for at a reading, each with its probability there."""
+        """Return the readings of an action at a reading, each with its probability given that reading."""
         ...
 
 
 def followed(reader: Reader, readings: Sequence[Reading], state: Any, action: str) -> list[Reading]:
-    """The readings after a legal action of the player to act; those that meet are one."""
+    """Return the readings after a legal action of the player to act, with equal ones merged."""
     found: dict[tuple[int, int], float] = {}
     for reading in readings:
         for node, probability, closed in reader.outcomes(reading, state, action):
@@ -45,9 +45,12 @@ def followed(reader: Reader, readings: Sequence[Reading], state: Any, action: st
 
 
 def taken_for(tree: CompiledTree, node: int, action: str, outcome: Reading) -> int:
-    """Number of the tree's action at a decision that a real action stands for there, by one of its outcomes."""
+    """Return the number of the tree's action that a real action was mapped to at a decision.
+
+    outcome  the reading after the action, one of `Reader.outcomes`
+    """
     children = list(tree.children(node))
-    taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
-    if taken not in children:  # the call of such a bet, which goes on where that call had led
+    taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was mapped to a call
+    if taken not in children:  # the call of such a bet: it leads to the node `closed`
         return [tree.label[child] for child in children].index(action)
     return children.index(taken)

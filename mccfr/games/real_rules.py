@@ -1,4 +1,4 @@
-"""The betting of the game that a tree abstracts: every legal amount, where the tree has a menu of few."""
+"""Betting rules of the full game: all legal amounts, of which the tree contains a few."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +11,16 @@ from mccfr.games.small_betting import small_rules
 
 
 def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
-    """No-limit poker with the stacks and blinds of a `[game]` table; limps are legal whatever its menu says."""
+    """Return no-limit rules with the stacks and blinds of a `[game]` table; limps are legal in any case."""
     if isinstance(config, PokerGame):
         return small_rules(config)
     return holdem_rules(config.stack, config.blinds, config.ante, Menu())
 
 
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:
-    """The same from a `[game]` table as a policy holds it; None for games whose every bet is in the tree.
+    """Return the rules of a `[game]` table stored in a policy, or None if the tree has every legal bet.
 
-    Raises `ValueError`, naming `source`, for a table of a game with a menu that is none.
+    Raises `ValueError`, naming `source`, for an invalid table.
     """
     name = document.get("name")
     if name != "holdem" and (name != "poker" or document.get("menu") is None):

@@ -1,4 +1,4 @@
-"""Whether players remember what they held: the buckets of a street against those of the street before."""
+"""Tests a card abstraction for perfect recall, street by street."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,9 +7,10 @@ from mccfr.games.game import Game
 
 
 def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
-    """[K] the bucket that all hands of each bucket had on the street before; None where hands of a bucket differ in it.
+    """Return [K] the bucket on the street before of each bucket of a block; None without perfect recall.
 
-    Decided on every board and hand that can occur.  None on the first street.
+    Perfect recall means that all hands of a bucket had the same bucket before. All possible boards and hands are
+    checked. None also on the first street.
     """
     street, player = divmod(block, 2)
     if street == 0:
@@ -20,13 +21,13 @@ def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
         parent[bucket[new]] = before[new]
         if (parent[bucket] != before).any():
             return None
-    return np.maximum(parent, 0)  # a bucket that no hand has is never dealt
+    return np.maximum(parent, 0)  # buckets without hands are never dealt
 
 
 def forgotten_street(game: Game) -> int | None:
-    """The first street on which a bucket does not say which bucket its hands had before: recall is imperfect there.
+    """Return the first street with imperfect recall, or None if recall is perfect.
 
-    None where it is perfect: every bucket of a street comes from one bucket of the street before.
+    Recall is perfect if all hands of every bucket had the same bucket on the street before.
     """
     for block in range(2, 2 * game.tree.streets):
         if parent_buckets(game, block) is None:

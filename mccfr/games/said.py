@@ -1,4 +1,4 @@
-"""Betting lines as people write them: capitals, blanks, and raises in big blinds or shares of the pot."""
+"""Parses betting lines typed by users: any case, spaces, raise sizes in big blinds or % of the pot."""
 
 import re
 from math import floor, inf
@@ -14,12 +14,13 @@ _TOKEN = re.compile(r"r[0-9.]+(?:e[+-]?[0-9]+)?|.")
 
 
 def said_line(game: Game, line: str) -> str:
-    """A line in the form of `mccfr.trees.lines`: `3bb C / c R50%` is `r300c/cr450` in hold'em of blinds 50 and 100.
+    """Convert a typed line to the form of `mccfr.trees.lines`.
 
-    Sizes are those of menus, with or without an r before them: `3bb` and `2x` count what is put in on this street,
-    `50%` and `0.5p` are shares of the pot after the call, `allin` is all.  They are understood where the game has rules
-    of real bets beside its tree; what is no line stays as it is, for whoever reads it to say so.  Raises `ValueError`
-    naming an action before a size that is not legal.
+    With blinds of 50 and 100, `3bb C / c R50%` becomes `r300c/cr450`. Sizes are those of menus, with or without an r in
+    front. `3bb` and `2x` count chips put in on this street; `50%` and `0.5p` are shares of the pot after the call;
+    `allin` is the stack. Sizes are supported if the game has `real_rules`. Text that is no line is returned unchanged,
+    for the parser of lines to report. Raises `ValueError`, naming the action, if a line with sizes has an illegal
+    action.
     """
     if not is_compact(game.tree):
         return line

@@ -1,11 +1,14 @@
-"""Betting rules of poker on small decks, by the rules of the ACPC dealer, but for which raises there are."""
+"""Betting rules of poker on small decks, by the rules of the ACPC dealer, without raise sizes."""
 
 from mccfr.config.games import PokerGame
 from mccfr.games.betting import BettingRules
 
 
 def small_rules(config: PokerGame) -> BettingRules:
-    """Stacks, blinds and turns of a `[game]` table; no raises yet, and limps are legal.  `ValueError` for a bad one."""
+    """Return stacks, blinds and order of a `[game]` table, with limps and without raises.
+
+    Raises `ValueError` for an invalid table.
+    """
     streets = len(config.board_cards)
     if bool(config.blinds) == bool(config.antes):
         raise ValueError("game: give either blinds or antes, each a list of two amounts by seat")
@@ -21,7 +24,7 @@ def small_rules(config: PokerGame) -> BettingRules:
     first = config.first_player or [1] * streets
     if len(first) != streets or any(seat not in (1, 2) for seat in first):
         raise ValueError(f"game.first_player = {list(first)}: expected 1 or 2 for each of {streets} streets")
-    # The dealer's smallest bet is the larger blind; where nothing is posted it would be one chip.
+    # The ACPC dealer's smallest bet is the larger blind, and one chip without blinds.
     return BettingRules(
         (posted[0], posted[1]),
         [seat - 1 for seat in first],
@@ -29,5 +32,5 @@ def small_rules(config: PokerGame) -> BettingRules:
         stack=config.stack,
         minimum_bet=max(posted),
         board_cards=tuple(config.board_cards),
-        put_in_before=min(config.antes, default=0),  # of the sizes of a menu: an ante is no bet
+        put_in_before=min(config.antes, default=0),  # for the sizes of a menu: an ante is no bet
     )

@@ -1,4 +1,4 @@
-"""The rest of a hold'em hand as a game of its own: from any decision after the flop, on any board, with any ranges."""
+"""Builds postflop hold'em subgames: the rest of a hand from a decision, board and ranges."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ from mccfr.trees.lines import line_text, put_in_chips
 
 
 def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:
-    """What follows a decision of a hold'em game, every hand on every board an infoset of its own.
+    """Return the subgame after a decision of a hold'em game, with lossless infosets.
 
-    node    a decision on a street with board cards, any hold'em game's: whole, or an endgame
-    board   the cards on the table there, in order of dealing
-    ranges  [2, 1326] each player's weights of his hands, by combination; the joint weight of a pair is the product
+    node    a decision on the flop or later, of a full game or an endgame
+    board   the board cards at this decision, in order of dealing
+    ranges  [2, 1326] each player's weights of hands; the joint weight of a pair is the product
 
-    Payoffs are those of the whole hand, what is in the pot included, and lines count chips over the whole hand.  Raises
-    `ValueError` for another game, a node that is no such decision, a board of another size, or ranges without a deal.
+    Payoffs are those of the whole hand, including chips already in the pot, and lines count chips over the whole hand.
+    Raises `ValueError` for another game or kind of node, a board of the wrong size, or ranges without a deal.
     """
     tree = game.tree
     if not game.is_holdem:
@@ -50,7 +50,7 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
 
 
 def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
-    """[n] a decision of a betting tree and all that follows it, ascending: the nodes of `subtree`, in its order."""
+    """Return [n] a decision of a betting tree and all nodes below it, ascending, as in `subtree`."""
     inside = np.zeros(len(tree.parent), bool)
     inside[root] = True
     for node in range(root + 1, len(inside)):  # parents come before their children
@@ -59,7 +59,7 @@ def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
 
 
 def subtree(tree: CompiledTree, root: int) -> CompiledTree:
-    """What follows a decision of a betting tree, its street the first, rows numbered anew in the same order."""
+    """Return the tree below a decision of a betting tree, with streets and rows renumbered from 0."""
     arrays, kept = tree.arrays, nodes_below(tree, root)
     number = np.full(len(tree.parent), -1, np.int32)
     number[kept] = np.arange(len(kept))
@@ -68,7 +68,7 @@ def subtree(tree: CompiledTree, root: int) -> CompiledTree:
     block = np.where(decides, arrays.block[kept] - 2 * (tree.streets - streets), -1).astype(np.int8)
     rows = numbered_rows(block, arrays.count[kept], 2 * streets, arrays.row[kept])
     touched = arrays.touched[kept].copy()
-    touched[0] = 1  # cards of its street are on the table
+    touched[0] = 1  # the cards of its street are already dealt
     parent = np.where(kept == root, NO_PARENT, number[tree.parent[kept]]).astype(np.int32)
     return CompiledTree(
         TreeArrays._make(column[kept] for column in arrays)._replace(

@@ -1,28 +1,30 @@
-"""Real bets in a tree of few sizes: which decisions of a betting tree a real line of betting stands for.
+"""Action translation: maps lines of real betting to decisions of a tree with few bet sizes, and back.
 
-A bet that the tree has not is taken for the next smaller or the next larger one that it has, at random: with shares of
-the pot A <= x <= B, for A with probability (B - x)(1 + A) / ((B - A)(1 + x)), the pseudo-harmonic mapping (Ganzfried &
-Sandholm 2013, "Action translation in extensive-form games with large action spaces", section 4).  A size is the raise
-beyond the call, as a share of the pot after the call, of the real pot for real bets and of the tree's for its own, so
-that a line whose amounts have drifted from the tree's keeps its proportions.  A check or call is the size 0.
+A bet of size x that the tree lacks is mapped at random to the next smaller size A or the next larger size B. By the
+pseudo-harmonic mapping, A has the probability
 
-What the mapping leaves open is decided here:
+    (B - x)(1 + A) / ((B - A)(1 + x))
 
-* An all-in is the tree's all-in where there is one.  What is larger than every size is the largest, and where the tree
-  has no raise at all, a bet is a call.
-* **A bet that is taken for a check or call** changes nothing in the tree, but is there to be answered.  Where the check
-  leaves the other player to act, he acts as after a check: his check calls the bet, and folding is out of the
-  question.  Where it *closes* the betting, the tree has gone on to the next street or ended; then the bet is answered
-  as if it had been the smallest raise (`Reading.node`), and forgotten if it is called (`Reading.closed`).  A call
-  without a look would let everybody bet for nothing.  Where the tree has no raise to look at, it is called.
-* **The tree's hand is over while chips are behind**: an all-in of the tree stood for a smaller bet, and was called.
-  Whoever plays on has put all of it at stake, so he checks and calls.
-* **A limp** where the tree has none is the smallest raise.
-* What a player does by the tree's strategy is done in real chips: raises keep their share of the pot, rounded to whole
-  chips where the game has those, and not less or more than is legal; the tree's all-in is all-in; a raise where none is
-  legal calls, a fold with nothing to call checks.
+A size is the raise beyond the call, divided by the pot after the call. Real bets use the real pot, tree bets the
+tree's. A check or call has size 0.
 
-Own actions go the same way: an amount that came from the tree is read back as what it was.
+Ganzfried & Sandholm 2013, "Action translation in extensive-form games with large action spaces", section 4.
+
+Cases that the mapping leaves open:
+
+* An all-in is mapped to the tree's all-in if there is one. A bet larger than every size is mapped to the largest one.
+  If the tree has no raise, a bet is mapped to a call.
+* **A bet mapped to a check or call** must still be answered. If the opponent is to act after the check, the opponent's
+  strategy after a check applies: its check calls the bet, and a fold is not possible. If the check *closes* the
+  betting, the tree is already on the next street or over. Then the opponent answers as to the smallest raise
+  (`Reading.node`), and a call leads to the node after the check (`Reading.closed`). Always calling such bets would be
+  exploitable. If the tree has no raise there, the bet is called.
+* **The tree's hand is over while chips remain**: a smaller bet was mapped to the tree's all-in and called. The player
+  then checks and calls to the end, as the stack is already committed.
+* **A limp** that the tree lacks is mapped to the smallest raise.
+* A tree action becomes a real action as follows. Raises keep their share of the pot, rounded to whole chips in games
+  with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
+  without a bet to call, a fold becomes a check.
 """
 
 import re
@@ -46,11 +48,11 @@ from mccfr.trees.compiled import DECISION, CompiledTree
 
 _TOKEN = re.compile(r"r([0-9]+(?:\.[0-9]+)?)|[cf/]")
 _SAME_SHARE = 1e-9
-"""Shares closer than this are one size: they come from sums of chips in float64."""
+"""Tolerance within which two sizes are equal, because they come from float64 sums of chips."""
 
 
 def actions_of(line: str) -> list[str]:
-    """The actions of a line, without the marks of streets; `ValueError` naming the character that is none."""
+    """Return the actions of a line without street separators; `ValueError` names an invalid character."""
     found, place = [], 0
     while place < len(line):
         match = _TOKEN.match(line, place)
@@ -65,9 +67,9 @@ def actions_of(line: str) -> list[str]:
 
 
 def apply_action(rules: BettingRules, state: BettingState, action: str, where: str = "") -> BettingState | int:
-    """The state after an action of no-limit poker: `c`, `f` or `rN`; `OVER` where nobody acts any more.
+    """Return the state after an action `c`, `f` or `rN` of no-limit poker, or `OVER` if the betting ends.
 
-    Raises `ValueError` where it is not legal; `where` begins the message.
+    Raises `ValueError`, beginning with `where`, if the action is illegal.
     """
     said = f"{where}: " if where else ""
     if action == "f":
@@ -89,14 +91,18 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
 
 
 def pseudo_harmonic(small: float, large: float, share: float) -> float:
-    """Probability that a bet of `share` is taken for `small` and not for `large`; all are shares of the pot."""
+    """Return the probability that a bet of size `share` is mapped to `small` rather than `large`.
+
+    All sizes are shares of the pot.
+    """
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
 
 
 def real_betting(game: Game) -> "Translation | InTree":
-    """Between a game's tree and its real betting: a translation where the tree has a menu of few of its bets.
+    """Return the mapping between a game's tree and its full betting.
 
-    Raises `ValueError` for a game that deals no cards beside its tree, and is no poker therefore.
+    It is an `InTree` (identity) if the tree contains every legal bet. Raises `ValueError` for a game without cards
+    beside its tree.
     """
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
@@ -106,12 +112,12 @@ def real_betting(game: Game) -> "Translation | InTree":
 
 
 class Translation:
-    """Between a tree and the real betting of the game that it abstracts."""
+    """Action translation between a tree and the full betting of the game that it abstracts."""
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
-        """`rules` are those of the real game; its `raise_targets` are not asked.
+        """Take the rules of the full game, whose `raise_targets` are not used.
 
-        Raises `ValueError` for a tree that does not say what is put in, or begins otherwise than the game.
+        Raises `ValueError` if the tree lacks the chips put in, or begins with other amounts than the game.
         """
         if tree.put_in is None:
             raise ValueError("the tree does not say which chips are put in: export the policy again (format 2)")
@@ -121,7 +127,7 @@ class Translation:
             )
         self.tree, self.rules = tree, rules
         self.whole_chips = all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
-        # As lists: single cells of arrays cost more than everything else of a look-up.
+        # Lists, because indexing single cells of arrays would dominate a lookup's time.
         self._decides = (tree.arrays.kind == DECISION).tolist()
         self._first, self._count = tree.arrays.first.tolist(), tree.arrays.count.tolist()
         self._level = tree.put_in.max(axis=1).tolist()
@@ -131,13 +137,13 @@ class Translation:
     # --- from the real game to the tree ---
 
     def start(self) -> tuple[BettingState, list[Reading]]:
-        """State and readings of the empty line."""
+        """Return the state and readings of the empty line."""
         return self.rules.start(), [Reading(0, 1.0)]
 
     def read(self, line: str) -> tuple[BettingState | int, list[Reading]]:
-        """The real state after a line (`OVER` where nobody acts any more), and all its readings, likeliest first.
+        """Return the real state after a line (`OVER` if the betting ended) and its readings, likeliest first.
 
-        Raises `ValueError` naming the character where an action is not legal in the real game.
+        Raises `ValueError`, naming the character, for an action that is illegal in the full game.
         """
         state: BettingState | int
         state, readings = self.start()
@@ -162,19 +168,19 @@ class Translation:
         return state, sorted(readings, key=lambda reading: -reading.probability)
 
     def apply(self, state: BettingState, action: str, where: str = "") -> BettingState | int:
-        """`apply_action` by the real rules."""
+        """Apply `apply_action` with the full game's rules."""
         return apply_action(self.rules, state, action, where)
 
     def settled(self, state: BettingState, action: str) -> tuple[float, float]:
-        """(chips that player 0 gets whatever the cards, chips times the showdown's result) where an action ends it."""
+        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
     def follow(self, readings: Sequence[Reading], state: BettingState, action: str) -> list[Reading]:
-        """The readings after a legal action of the player to act; those that meet are one."""
+        """Return the readings after a legal action of the player to act, with equal ones merged."""
         return followed(self, readings, state, action)
 
     def outcomes(self, reading: Reading, state: BettingState, action: str) -> list[Reading]:
-        """What an action may stand for at one reading; `probability` is that of each, given the reading."""
+        """Return the readings of an action at one reading, with probabilities given that reading."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [Reading(reading.closed, 1.0)]
@@ -189,7 +195,7 @@ class Translation:
         return self._bet(node, state, float(action[1:]))
 
     def _bet(self, node: int, state: BettingState, target: float) -> list[Reading]:
-        """What a real raise to `target` may stand for at a decision."""
+        """Return the readings of a real raise to `target` at a decision."""
         raises = self._raises(node)
         call = self._child(node, "c")
         closes = call != NOWHERE and self._closes(node, call)
@@ -210,12 +216,12 @@ class Translation:
         return [below, Reading(upper, 1 - chance)]
 
     def _closes(self, node: int, call: int) -> bool:
-        """Whether a check or call ends the tree's betting on its street."""
+        """Return True if a check or call ends the tree's betting on its street."""
         block = self.tree.arrays.block
         return not self._decides[call] or int(block[call]) // 2 != int(block[node]) // 2
 
     def _child(self, node: int, label: str) -> int:
-        """The child that an action leads to; NOWHERE where the tree has not got it."""
+        """Return the child of an action, or NOWHERE if the tree lacks it."""
         first = self._first[node]
         for child in range(first, first + self._count[node]):
             if self._label[child] == label:
@@ -223,7 +229,7 @@ class Translation:
         return NOWHERE
 
     def _raises(self, node: int) -> list[tuple[float, int]]:
-        """(share of the pot after the call, child) of each raise of a decision, ascending."""
+        """Return (size as a share of the pot after the call, child) of each raise, ascending."""
         first, level = self._first[node], self._level[node]
         found = []
         for child in range(first, first + self._count[node]):
@@ -238,9 +244,9 @@ class Translation:
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: Reading, state: BettingState) -> list[str]:
-        """The real, legal action of each of the tree's actions at a reading, in order; `c` alone where it is over.
+        """Return the legal real action for each of the tree's actions, in order; ["c"] if its hand is over.
 
-        Several may be one: sizes below the least raise.
+        Actions may coincide, such as sizes below the least raise.
         """
         node = reading.node
         if not self.decides(reading):
@@ -248,21 +254,21 @@ class Translation:
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def child(self, node: int, number: int) -> int:
-        """The child that action `number` of a decision leads to."""
+        """Return the child to which action `number` of a decision leads."""
         return self._first[node] + number
 
     def decides(self, reading: Reading) -> bool:
-        """Whether the tree has a decision at a reading; elsewhere whoever is to act calls."""
+        """Return True if the tree has a decision at a reading; otherwise the player to act calls."""
         return reading.node != NOWHERE and self._decides[reading.node]
 
     def done(self, reading: Reading, number: int, action: str) -> Reading:
-        """Where who plays by the tree is after its action `number`, done as the real `action`: there for certain."""
+        """Return the reading after the player to act has taken the tree's action `number` as real `action`."""
         if action == "c" and reading.closed != NOWHERE:
             return Reading(reading.closed, 1.0)
         return Reading(self.child(reading.node, number), 1.0)
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
-        """The real action of the tree's action `number` at a decision; see `real_actions`."""
+        """Return the real action for the tree's action `number` at a decision; see `real_actions`."""
         child, level = self._first[node] + number, self._level[node]
         label = self._label[child]
         if label == "f":

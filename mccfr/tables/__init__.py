@@ -1,1 +1,1 @@
-"""Tables of regrets and sums: their layout, how they are discounted, and the strategies they hold."""
+"""Tables of regrets and strategy sums: layout, discounting, and the strategies computed from them."""

@@ -1,9 +1,12 @@
 """Discounting of sampled runs, driven by nodes touched (Brown & Sandholm 2019, sections 3 and 5).
 
-A period is `period_nodes` nodes over all workers. `linear` multiplies all that is accumulated by n/(n+1) after period
-n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
-swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^α/(n^α+1),
-negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n: tables are swept (`mccfr.solvers.sweep`).
+A period is `period_nodes` nodes over all workers. After period n:
+
+* `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
+  which gives the same strategies without a pass over the tables.
+* `initial` gives updates the weight 1 in period 1, and 10 afterwards.
+* `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
+  (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.sweep`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ import numpy.typing as npt
 
 
 class Factors(NamedTuple):
-    """What a sweep multiplies with: float64."""
+    """Factors, float64, by which a pass multiplies positive regrets, negative regrets and strategy sums."""
 
     positive: float
     negative: float
@@ -23,36 +26,36 @@ class Factors(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A run's discounting; every method is a pure function of the nodes touched so far."""
+    """A run's discount schedule; every method is a pure function of the nodes touched so far."""
 
     kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
     period_nodes: int = 10_000_000
-    until_nodes: int | None = None  # discounting ends here; the weight stays where it is
+    until_nodes: int | None = None  # no discounting after this node count: the weight stays constant
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
 
     @property
     def sweeps(self) -> bool:
-        """Whether tables are multiplied at the ends of periods."""
+        """True if tables are multiplied at the ends of periods."""
         return self.kind == "dcfr"
 
     def period(self, nodes: int) -> int:
-        """Number of the period in which the next iteration falls, from 1."""
+        """Return the number, from 1, of the period to which the next iteration belongs."""
         return nodes // self.period_nodes + 1
 
     def period_end(self, nodes: int) -> int:
-        """Node count at which the present period ends."""
+        """Return the node count at which the present period ends."""
         return (nodes // self.period_nodes + 1) * self.period_nodes
 
     def effective_period(self, nodes: int) -> int:
-        """The period that discounting has got to: it stands still once discounting has ended."""
+        """Return the period that determines the discount; it stays constant after `until_nodes`."""
         if self.until_nodes is not None:
             nodes = min(nodes, self.until_nodes)
         return self.period(nodes)
 
     def weight(self, nodes: int) -> float:
-        """Factor of a new update of regrets and of strategy sums."""
+        """Return the weight of a new update of regrets and strategy sums."""
         period = self.effective_period(nodes)
         if self.kind == "linear":
             return float(period)
@@ -61,25 +64,25 @@ class Schedule:
         return 1.0
 
     def ends(self, nodes: int) -> int:
-        """Period ends so far at which tables are swept."""
+        """Return the number of completed periods whose end multiplies the tables."""
         return self.effective_period(nodes) - 1 if self.sweeps else 0
 
     def factors(self, first: int, last: int) -> Factors:
-        """Of one sweep for the period ends first+1 .. last."""
+        """Return the combined factors of the period ends first+1 .. last."""
         n = np.arange(first + 1, last + 1, dtype=np.float64)
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
 
     def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
-        """What is left at a node count of strategy sums that were last discounted at the period ends `stamps`.
+        """Return the factors of strategy sums that were last discounted at the period ends `stamps`.
 
-        Former versions brought a row of `dcfr` up to date when it was next updated, and kept stamps beside it.
+        Tables of earlier versions keep such stamps: a `dcfr` row was discounted only when it was next updated.
         """
         return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
 
 
 def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
-    """n^x / (n^x + 1); 1 where x is infinite, and 0 where it is minus that."""
+    """Return n^x / (n^x + 1), with the limits 1 for x = ∞ and 0 for x = -∞."""
     if np.isinf(exponent):
         return np.full(len(n), float(exponent > 0))
     return np.asarray(1 / (1 + n**-exponent), np.float64)

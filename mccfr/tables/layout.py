@@ -1,8 +1,8 @@
-"""Regret and strategy tables: their schema, their layout, and the flat form that kernels take.
+"""Schema and memory layout of regret and strategy tables, and their flat form for kernels.
 
-`regret` and `strategy_sum` are arrays [bucket, slot] for each street and player (a *block*: 2·street + player), bucket
-first, so that all rows of one hand on one street lie together: measured 1.3 to 2 times faster than node first.  A
-bucket's cells are padded to a cache line.
+`regret` and `strategy_sum` are arrays [bucket, slot] for each block 2·street + player. The bucket axis comes first, so
+that all rows of one hand on a street are adjacent: 1.3 to 2 times faster than node first. A bucket's cells are padded
+to a cache line.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,21 +20,21 @@ from storage.schema import ArraySpec
 _LINE_CELLS = 16  # float32 cells of a cache line
 
 NO_SUMS = -(2**62)
-"""In `TableArrays.sum_base`: a block without strategy sums."""
+"""Value in `TableArrays.sum_base` for a block without strategy sums."""
 
 SLOT_FIRST = ("slot", "bucket")
 ROW_FIRST = ("row", "bucket")
-"""Axes of full-width tables: hands of a slot lie together."""
+"""Axes of full-width tables: all buckets of a slot are adjacent."""
 
 _KINDS = ("regret", "strategy_sum")
 
 
 class TableArrays(NamedTuple):
-    """Tables as kernels take them.  B blocks; `*_base` are element offsets of each block in the flat array.
+    """Tables in the form that kernels take. B blocks; `*_base` are element offsets into the flat arrays.
 
     regret        [.] float32 or float64  all regret tables in one flat array
-    strategy_sum  [.]                     the same of strategy sums
-    regret_base, sum_base  [B] int64      NO_SUMS where a block keeps none
+    strategy_sum  [.]                     all strategy sums in one flat array
+    regret_base, sum_base  [B] int64      offset of each block; NO_SUMS if it has no strategy sums
     width         [B] int64               cells from one bucket to the next
     """
 
@@ -47,19 +47,19 @@ class TableArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class TableLayout:
-    """What tables a run needs: the schema, and the sizes behind it.  B blocks."""
+    """Schema of a run's tables, with their row widths. B blocks."""
 
     specs: tuple[ArraySpec, ...]
     width: npt.NDArray[np.int64]  # [B]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all tables."""
+        """Size of all tables in bytes."""
         return sum(spec.nbytes for spec in self.specs)
 
 
 def table_name(kind: str, block: int) -> str:
-    """Name of one block's table: "regret/street0/player1"."""
+    """Return the name of a block's table, such as "regret/street0/player1"."""
     return f"{kind}/street{block // 2}/player{block % 2}"
 
 
@@ -71,12 +71,13 @@ def make_layout(
     summed_streets: int | None = None,
     first_dtype: str | None = None,
 ) -> TableLayout:
-    """Schema of the tables of `game`.
+    """Return the layout of the regret and strategy-sum tables of `game`.
 
-    summed_streets  first streets that keep strategy sums; None: all
-    first_dtype     of the tables of the first street, if it is another one
+    regret_dtype, sum_dtype  dtypes of the cells
+    summed_streets           number of first streets with strategy sums; None: all
+    first_dtype              dtype of the tables of the first street, if different
     """
-    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
+    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # rounded up to a whole cache line
     specs = []
     for block in map(int, np.flatnonzero(game.tree.row_count)):
         shape, kinds = (int(game.buckets[block]), int(width[block])), {"regret": regret_dtype}
@@ -89,11 +90,11 @@ def make_layout(
 
 
 class TableSet(Mapping[str, npt.NDArray[np.generic]]):
-    """Tables by name, as their algorithm has them; it knows which axis of each lies first, so that readers need not.
+    """Tables by name, with the axes of each, so that readers need not know its orientation.
 
     Attributes:
-        axes:   names of the axes of each table that has a spec
-        kernel: the sampling kernels' form of the same memory, where tables are trained on; None for other tables
+        axes:   axis names of each table that has a spec
+        kernel: flat form of the same memory for the sampling kernels, or None if it is not trained on
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         specs: Iterable[ArraySpec] = (),
         kernel: TableArrays | None = None,
     ) -> None:
-        """`specs` name the axes of the tables; those without one are [bucket, slot]."""
+        """Take axis names from `specs`; tables without a spec are [bucket, slot]."""
         self._arrays, self.kernel = arrays, kernel
         self.axes = {spec.name: spec.axes for spec in specs}
 
@@ -116,10 +117,9 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         return len(self._arrays)
 
     def rows(self, kind: str, block: int) -> npt.NDArray[Any] | None:
-        """[buckets, slots or rows] of a block, whichever axis lies first; None where it has no such table.
+        """Return a view [buckets, slots or rows] of a block's table, or None if there is none.
 
-        A view: what is written into it is written into the table.  16-bit cells are those of the file
-        (`mccfr.tables.narrow`); `numbers` has what they mean.
+        16-bit cells are as stored (`mccfr.tables.narrow`); `numbers` converts them.
         """
         name = table_name(kind, block)
         table = self._arrays.get(name)
@@ -128,7 +128,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         )
 
     def numbers(self, kind: str, block: int, starts: npt.NDArray[np.int64]) -> npt.NDArray[Any] | None:
-        """`rows` of regrets or sums, to be read: 16-bit cells as float32, a copy.
+        """Return the values of `rows` for reading; 16-bit cells are converted to a float32 copy.
 
         starts  [rows+1] first slot of each row, and the end of the last
         """
@@ -139,9 +139,13 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 def kernel_arrays(
     layout: TableLayout, flat: Mapping[str, npt.NDArray[np.generic]], offsets: Mapping[str, int]
 ) -> TableArrays | None:
-    """The kernels' form: `flat` holds one flat array for each dtype, `offsets` each table's first element in it.
+    """Return the kernels' form of tables that lie in flat arrays.
 
-    None for an algorithm that keeps no regrets by bucket, and for tables of a kind in several dtypes: totals of strata.
+    flat     one flat array for each dtype
+    offsets  index of each table's first element in the array of its dtype
+
+    Returns None if the algorithm has no regrets by bucket, or if tables of one kind have several dtypes (totals of
+    strata).
     """
     dtypes = {kind: {spec.dtype for spec in layout.specs if spec.name.startswith(f"{kind}/")} for kind in _KINDS}
     if len(dtypes["regret"]) != 1 or len(dtypes["strategy_sum"]) > 1:
@@ -166,9 +170,9 @@ def kernel_arrays(
 
 
 def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:
-    """Zeroed tables in this process's own memory, in the kernels' form too.
+    """Allocate zeroed tables in the memory of this process, with their kernel form.
 
-    allocate  makes the zeroed cells, of their number and dtype
+    allocate  returns zeroed cells for a number of cells and a dtype
     """
     flat: dict[str, npt.NDArray[np.generic]] = {}
     offsets: dict[str, int] = {}

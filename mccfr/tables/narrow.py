@@ -1,9 +1,9 @@
-"""Tables with cells of 16 bits: how they lie in files and in memory, and what they mean.
+"""16-bit table cells: storage and conversion to numbers.
 
-`int16` cells are in units that each row has for itself, 2^(scale - 128); the scales, uint8 [bucket, row], are a table
-of the same name with `_scale`.  Full width trains on them (`mccfr.solvers.public.narrow_rows`).  Sampled runs of former
-versions may hold them, `float16` cells, with scales as well, and `bfloat16` ones, the upper halves of float32 numbers,
-stored as uint16: they are read.
+`int16` cells are multiples of 2^(scale - 128), with one scale for each row. The scales, uint8 [bucket, row], are a
+table of the same name with `_scale`. Full-width solvers train on them (`mccfr.solvers.public.narrow_rows`). Sampled
+runs of earlier versions may also hold `float16`, and `bfloat16` (upper halves of float32, stored as uint16): these can
+be read only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,21 +19,21 @@ _BFLOAT = "uint16"
 
 
 def stored_dtype(dtype: str) -> str:
-    """The dtype that cells have in memory and in files."""
+    """Return the dtype that cells have in memory and in files."""
     return _BFLOAT if dtype == "bfloat16" else dtype
 
 
 def number_dtype(cells: np.dtype[Any]) -> np.dtype[Any]:
-    """Of a kernel's arithmetic on cells of a dtype, and of its scratch."""
+    """Return the dtype in which kernels compute with cells of a dtype."""
     return cells if cells in (np.float32, np.float64) else np.dtype(np.float32)
 
 
 def numbers(
     cells: npt.NDArray[Any], scales: npt.NDArray[np.uint8] | None, starts: npt.NDArray[np.int64]
 ) -> npt.NDArray[Any]:
-    """Regrets or sums [buckets, slots or more] of a block's cells; those of float32 and float64 are the cells.
+    """Return the values [buckets, slots or more] of a block's cells; float32 and float64 are not copied.
 
-    scales  [buckets, rows], where the rows have any
+    scales  [buckets, rows] of int16 cells, otherwise None
     starts  [rows+1] first slot of each row, and the end of the last
     """
     if scales is not None:
@@ -47,6 +47,9 @@ def numbers(
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:
-    """Rows of 16-bit cells at the largest scale, cut off or about to be; None where there are no such rows."""
+    """Return the number of 16-bit rows at the largest scale, whose values are cut off or about to be.
+
+    None if there are no such rows.
+    """
     scales = [arrays[spec.name] for spec in specs if "_scale/" in spec.name and spec.name in arrays]
     return sum(int(np.count_nonzero(table == MOST_SCALE)) for table in scales) if scales else None

@@ -1,4 +1,4 @@
-"""What a program that opens a checkpoint's tables by itself is told of their axes."""
+"""Describes the axes of a checkpoint's tables for programs that read them directly."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from mccfr.games.game import Game
 
 
 def table_notes(game: Game) -> dict[str, Any]:
-    """Attributes for the group or file that holds a run's tables: what is in them, and what their axes count.
+    """Return attributes for the group or file that holds a run's tables.
 
-    `slots` and `rows` say how many of each table are in use, by "streetS/playerP"; what is beyond is padding.
+    `slots` and `rows` give the used length of these axes, by "streetS/playerP"; cells beyond are padding.
     """
     blocks = [block for block, count in enumerate(game.tree.row_count.tolist()) if count]
     return {

@@ -1,8 +1,8 @@
-"""Rows of a strategy as kernels read them where they lie: probabilities, whole shares or strategy sums.
+"""Reads rows of a strategy in kernels, from tables of probabilities, integer shares or strategy sums.
 
-Tables of different dtypes would have kernels compiled for each combination of them.  So a kernel sees the bytes of
-every table, and how they are to be read; what it gets out of them is float64, the same to the last bit as the dense
-strategy (`mccfr.tables.strategy.average_strategy`, `BlockRows.probabilities`).
+Kernels take the bytes of every table and a code for their form, so that one compiled kernel serves all dtypes. They
+compute float64 probabilities, equal to the last bit to the dense strategy (`mccfr.tables.strategy.average_strategy`,
+`BlockRows.probabilities`).
 """
 
 from collections import deque
@@ -18,12 +18,12 @@ from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.tables.strategy import BlockRows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
-"""What the cells of a table are."""
-_AHEAD = 16  # buckets whose cells are asked for before they are read
-_TOGETHER = 8  # buckets whose shares are divided together: a vector, and a cache line of what comes out
-_SLOTS = 256  # about as many that are written at a time: a cache line of each stays at hand, and a page
+"""Form of a table's cells."""
+_AHEAD = 16  # buckets ahead of the current one whose cells are prefetched
+_TOGETHER = 8  # buckets divided together: one vector, and one cache line of output
+_SLOTS = 256  # slots written at a time, about: one cache line of each, and one memory page
 NEAR_BYTES = 8 << 20
-"""Of a block's probabilities that are kept in memory for all boards: larger ones are read where they lie."""
+"""Largest block, in bytes of float64 probabilities, that `near_rows` expands."""
 _FORMS = {
     ("float64", False): PROBABILITIES,
     ("uint8", False): SHARES_8,
@@ -34,13 +34,13 @@ _FORMS = {
 
 
 class RowTables(NamedTuple):
-    """The rows of all blocks.  B blocks; the arrays are read-only.
+    """Rows of all blocks, for kernels. B blocks; the arrays are read-only.
 
     cells   B × [bytes] uint8           cells of each table
-    weight  B × [buckets · rows] float32  of shares: 0 where a row is uniform
+    weight  B × [buckets · rows] float32  for integer shares: 0 where the row is uniform
     starts  B × [rows+1] int64          first slot of each row, and the end of the last
     form    [B] int64                   PROBABILITIES, ... SUMS_64
-    step    [B, 2] int64                cells from a bucket to the next, and from a slot to the next: either is 1
+    step    [B, 2] int64                cells from one bucket to the next, and from one slot to the next; one is 1
     """
 
     cells: tuple[npt.NDArray[np.uint8], ...]
@@ -55,7 +55,7 @@ class RowTables(NamedTuple):
 
 @part_njit
 def _copy_cells(cells, starts, step, rows, buckets, out):
-    """out [slots, >= buckets] of the rows: their cells as float64."""
+    """Copy the probabilities of rows to out [slots, >= buckets] float64."""
     origin, count = starts[rows[0]], starts[rows[1]] - starts[rows[0]]
     if step[0] == 1:
         for at in range(count):
@@ -65,7 +65,7 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
     else:
         for k in range(buckets.shape[0]):
             base = buckets[k] * step[0] + origin
-            if k + _AHEAD < buckets.shape[0]:  # rows are far apart, and each is a few cells
+            if k + _AHEAD < buckets.shape[0]:  # each row is a few cells, far from the next
                 coming = buckets[k + _AHEAD] * step[0] + origin
                 prefetch_to_read(cells, coming)
                 prefetch_to_read(cells, coming + count - 1)
@@ -75,7 +75,10 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
 
 @part_njit
 def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
-    """The same from whole shares of `total`; a few buckets at a time, so that lines of `out` are written whole."""
+    """Write the probabilities of rows of integer shares of `total` to out [slots, >= buckets] float64.
+
+    A few buckets at a time, so that cache lines of `out` are written whole.
+    """
     origin, count, row_count = starts[rows[0]], starts[rows[1]] - starts[rows[0]], starts.shape[0] - 1
     whole = buckets.shape[0] - buckets.shape[0] % _TOGETHER
     for first in range(0, whole, _TOGETHER):
@@ -103,7 +106,10 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
 
 @part_njit
 def _normalise_sums(cells, starts, step, rows, buckets, out):
-    """The same from strategy sums; a few buckets at a time, so that lines of `out` are written whole."""
+    """Write the normalised strategy sums of rows to out [slots, >= buckets] float64.
+
+    A few buckets at a time, so that cache lines of `out` are written whole.
+    """
     origin = starts[rows[0]]
     for first in range(0, buckets.shape[0], _TOGETHER):
         stop = min(first + _TOGETHER, buckets.shape[0])
@@ -151,16 +157,18 @@ def gather_rows(tables, block, rows, buckets, out):
 
 @nogil_njit
 def _gather_block(tables, rows, buckets, out):
-    """`gather_rows` of the first block."""
+    """Apply `gather_rows` to the first block."""
     gather_rows(tables, 0, rows, buckets, out)
 
 
 def some_rows(
     rows: BlockRows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int, threads: int = 1
 ) -> npt.NDArray[np.float64]:
-    """[slots, n] probabilities of the buckets [n] at every row of a block; `starts` and `count` as in `near_rows`.
+    """Return [slots, n] probabilities of the buckets [n] in all rows of a block.
 
-    threads  that share the work
+    starts   [rows+1] first slot of each row, and the end of the last
+    count    number of blocks that kernels are compiled for
+    threads  number of threads
     """
     slots, tables = int(starts[-1]), row_tables([rows], [starts], count)
     out = np.empty((slots, len(buckets)))
@@ -176,7 +184,7 @@ def some_rows(
 
 
 def whole_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
-    """[slots, buckets] probabilities of a block, otherwise as `some_rows`: the table itself if it lies like that."""
+    """Return [slots, buckets] probabilities of a block, without a copy if stored in that form."""
     cells = rows.cells
     if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
         return cells.T
@@ -184,10 +192,10 @@ def whole_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threa
 
 
 def near_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> BlockRows:
-    """The same rows as probabilities, slot first, where they take little memory: what boards need again and again.
+    """Return the rows as probabilities, slot first, if they take at most `NEAR_BYTES`; else unchanged.
 
     starts  [rows+1] first slot of each row, and the end of the last
-    count   blocks that kernels are compiled for
+    count   number of blocks that kernels are compiled for
     """
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
@@ -196,9 +204,9 @@ def near_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> Blo
 
 
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
-    """The kernels' form of the rows of all blocks, filled up with empty ones to `count`; nothing is copied.
+    """Return the kernels' form of the rows of all blocks, padded to `count` blocks, mostly without copies.
 
-    Raises `ValueError` for cells of a dtype that they cannot have, or that do not lie in rows or columns.
+    Raises `ValueError` for cells of an unsupported dtype.
     """
     empty = max(0, count - len(blocks))
     forms, steps, cells, weights = [], [], [], []
@@ -222,10 +230,10 @@ def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int6
 
 
 def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
-    """The cells of a table [bucket, slot] in one row, and the steps between buckets and between slots."""
+    """Return the cells of a table [bucket, slot] as one flat array, with the steps of a bucket and a slot."""
     if table.flags.c_contiguous:
         return table.reshape(-1), (table.shape[1], 1)
-    if table.strides[0] == 0:  # every bucket plays alike
+    if table.strides[0] == 0:  # all buckets share one row
         return np.ascontiguousarray(table[0]), (0, 1)
     if table.T.flags.c_contiguous:
         return table.T.reshape(-1), (1, table.shape[0])
@@ -233,7 +241,7 @@ def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
 
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that says so: arrays that may be written are another type to a kernel, and mapped files may not."""
+    """Return a read-only view: numba compiles another version for writable arrays."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,12 +1,10 @@
-"""Strategies played more plainly than they are written: purified, or without what is rarely played.
+"""Purified strategies, and strategies with low-probability actions removed (thresholding).
 
 Ganzfried, Sandholm & Waugh, "Strategy Purification and Thresholding: Effective Non-Equilibrium Approaches for Playing
-Large Games" (AAMAS 2012).  Both take out actions that an average strategy keeps from early iterations; whether that
-helps is measured, not known.
+Large Games" (AAMAS 2012). Both remove actions that an average strategy retains from early iterations.
 
-Seats at the table, exported policies and evaluations all play the rows that `simpler_rows` makes.  Of several likeliest
-actions it takes the first that is no fold: a row that was never reached is uniform and says nothing, and is no reason
-to give up the pot.
+Bots, exported policies and evaluations all use `simpler_rows`. Among equally likely actions, purification takes the
+first that is not a fold. So a row that training never reached, which is uniform, does not give up the pot.
 """
 
 import numpy as np
@@ -17,27 +15,27 @@ from mccfr.tables.strategy import BlockRows, LazyBlocks, Strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
 Cells = npt.NDArray[np.float64]
-"""[buckets, slots] rows of probabilities side by side, or [buckets, rows] their weights."""
+"""[buckets, slots] probabilities, or [buckets, rows] weights of rows."""
 FOLD = "f"
 
 CHOSEN_WEIGHT = float(np.finfo(np.float32).tiny)
-"""The weight of a purified row that was never reached, where 0 would say that it is uniform: 1.2e-38."""
+"""Weight, 1.2e-38, of a purified row that was never reached; the weight 0 would mean "uniform"."""
 
 
 def check_threshold(threshold: float) -> None:
-    """Raise `ValueError` for a threshold outside of 0 to 1."""
+    """Raise `ValueError` for a threshold outside 0 to 1."""
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
 
 
 def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshold: float = 0.0) -> Strategy:
-    """A strategy as a seat with these options plays it.
+    """Return a strategy with purification or thresholding applied.
 
-    purify     only the likeliest action, of several the first that is no fold; the weight of a row that was never
-               reached becomes `CHOSEN_WEIGHT`
-    threshold  no action of less probability, the others in proportion; a row that would have none left stays
+    purify     play only the likeliest action, among equals the first that is no fold; rows never reached get the weight
+               `CHOSEN_WEIGHT`
+    threshold  remove actions of lower probability and rescale the others; a row that would lose all actions is kept
 
-    Blocks are made one at a time, when they are asked for.  Raises `ValueError` for a threshold outside of 0 to 1.
+    Blocks are computed one at a time, on access. Raises `ValueError` for a threshold outside 0 to 1.
     """
     check_threshold(threshold)
     if not purify and threshold == 0:
@@ -56,7 +54,7 @@ def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshol
 
 
 def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
-    """[rows] whether the first action of each row of a block is a fold."""
+    """Return [rows] bool: True if the first action of a row is a fold."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     folds = np.zeros(int(game.tree.row_count[block]), np.bool_)
@@ -67,12 +65,12 @@ def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
 def simpler_rows(
     cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_], purify: bool, threshold: float
 ) -> Cells:
-    """[buckets, slots] rows as they are played: without what is rarer than a threshold, then, if asked, purified.
+    """Return [buckets, slots] rows after thresholding and, if `purify`, purification.
 
     starts  [rows+1] first slot of each row, and the end of the last
-    folds   [rows] whether a row's first action is a fold
+    folds   [rows] True if a row's first action is a fold
 
-    A row of zeros, of a hand that cannot be, stays.
+    A row of zeros, for an impossible hand, is kept.
     """
     if len(starts) == 1:
         return cells
@@ -89,7 +87,7 @@ def _without_rare(cells: Cells, starts: npt.NDArray[np.int64], threshold: float)
 
 def _likeliest(cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_]) -> Cells:
     counts, slots = np.diff(starts), cells.shape[1]
-    turn = np.arange(slots)  # which of several is taken: the one whose turn is first
+    turn = np.arange(slots)  # tie-break: the smallest value wins
     turn[starts[:-1][folds]] += slots
     largest = np.repeat(np.maximum.reduceat(cells, starts[:-1], axis=1), counts, axis=1)
     first = np.minimum.reduceat(np.where(cells == largest, turn, 2 * slots), starts[:-1], axis=1)

@@ -1,4 +1,4 @@
-"""Strategies as arrays: what tables hold, normalised, in the form that evaluation, export and play all share."""
+"""Strategies as arrays, in the form shared by evaluation, export and play."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -13,14 +13,14 @@ from mccfr.trees.compiled import DECISION
 
 
 class BlockRows(NamedTuple):
-    """The rows of one block as they lie in memory, or in a file that is mapped.
+    """Rows of one block as stored in memory or in a mapped file.
 
-    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: whole shares of 255 or 65,535; float32 or
-            float64 with `sums`: strategy sums, to be normalised, uniform where all of a row are 0
-    weight  [buckets, rows]  accumulated weight behind each row, beside shares uniform where it is 0; None: of sums what
-            they add up to, of probabilities 1
-    sums    whether cells are strategy sums
-    factor  of (row, buckets): what the weight of sums is multiplied with; None: 1
+    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: integer shares of 255 or 65,535; float32 or
+            float64 with `sums`: strategy sums, uniform if all of a row are 0
+    weight  [buckets, rows]  accumulated weight of each row; a row of shares with weight 0 is uniform. None: the total
+            of sums, 1 for probabilities
+    sums    True if cells are strategy sums
+    factor  (row, buckets) -> factor of the weight of sums; None: 1
     """
 
     cells: npt.NDArray[Any]
@@ -30,20 +30,20 @@ class BlockRows(NamedTuple):
 
     @property
     def shares(self) -> bool:
-        """Whether cells are whole shares."""
+        """True if cells are integer shares."""
         return self.cells.dtype.kind == "u"
 
     def rows(
         self, row: int, slots: slice, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Probabilities [n, A] and weights [n] of one row for the given buckets [n]; nothing else is read.
+        """Return probabilities [n, A] and weights [n] of one row for buckets [n], without reading other cells.
 
-        The same to the last bit as in the dense form of the block.
+        Equal to the last bit to the dense form of the block.
         """
         found = self.cells[buckets, slots].astype(np.float64)
         if self.sums:
             weight = np.zeros(len(found))
-            for cells in found.T:  # added in order, as everywhere
+            for cells in found.T:  # added in order, for results equal to the last bit
                 weight += cells
             dead = weight == 0
             found /= np.where(dead, 1.0, weight)[:, None]
@@ -58,7 +58,7 @@ class BlockRows(NamedTuple):
         return found, weight
 
     def probabilities(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """[buckets, slots] of the whole block; `starts` [rows+1] of its rows, and the end of the last."""
+        """Return [buckets, slots] probabilities; `starts` [rows+1] are the rows' first slots and the end."""
         if self.sums:
             return _normalised(self.cells, starts)[0]
         if self.shares:
@@ -68,7 +68,7 @@ class BlockRows(NamedTuple):
         return self.cells
 
     def weights(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """[buckets, rows] of the whole block; `starts` as of `probabilities`."""
+        """Return [buckets, rows] weights; `starts` as in `probabilities`."""
         if self.sums:
             weight, every = _normalised(self.cells, starts)[1], np.arange(len(self.cells))
             for row in range(0 if self.factor is None else weight.shape[1]):
@@ -78,15 +78,15 @@ class BlockRows(NamedTuple):
 
 
 class Strategy:
-    """Behaviour of both players, wherever its tables lie.  B blocks (2·street + player).
+    """Behaviour strategy of both players. B blocks (2·street + player).
 
-    blocks       B × BlockRows                  rows as they lie
+    blocks       B × BlockRows                  rows as stored
     probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
-    weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
-    on_deals     where no table holds what networks play: what they play on `mccfr.solvers.deep.dealt.DealtHands`, row k
-                 of deal k; the tables then raise `ValueError`.  None elsewhere
-    narrow       strategy sums in cells of 16 bits as they lie, for walks in place: of each block (cells [slot, bucket]
-                 int16, scales [row, bucket] uint8); `blocks` are made of them when they are asked for.  None elsewhere
+    weight       B × [buckets, rows] float64    accumulated weight of each row; 0: never reached, the row is uniform
+    on_deals     for networks without tables: maps `mccfr.solvers.deep.dealt.DealtHands` to a strategy whose row k is
+                 that of deal k; access to the tables raises `ValueError`. Otherwise None
+    narrow       16-bit strategy sums, walked in place: for each block (cells [slot, bucket] int16, scales [row, bucket]
+                 uint8); `blocks` are computed from them on access. Otherwise None
     """
 
     narrow: Sequence[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None = None
@@ -98,7 +98,7 @@ class Strategy:
         blocks: Sequence[BlockRows] | None = None,
         on_deals: "Callable[[Any], Strategy] | None" = None,
     ) -> None:
-        """`blocks` are made of the arrays where they are None."""
+        """Take the rows of the blocks; None: build them from the two arrays."""
         self.probability, self.weight, self.on_deals = probability, weight, on_deals
         if blocks is None:
             blocks = tuple(BlockRows(rows, behind) for rows, behind in zip(probability, weight, strict=True))
@@ -106,7 +106,7 @@ class Strategy:
 
     @classmethod
     def stored(cls, game: Game, blocks: Sequence[BlockRows]) -> "Strategy":
-        """A strategy of a game by its rows: dense arrays are made when they are asked for, one block at a time."""
+        """Return a strategy given by its rows; dense arrays are computed one block at a time, on access."""
         return cls(
             LazyBlocks(len(blocks), lambda block: blocks[block].probabilities(row_starts(game, block))),
             LazyBlocks(len(blocks), lambda block: blocks[block].weights(row_starts(game, block))),
@@ -118,7 +118,7 @@ Made = TypeVar("Made")
 
 
 class LazyBlocks(Sequence[Made]):
-    """Values by block, made when they are asked for; the last one is kept."""
+    """Values by block, computed on access; only the last one is cached."""
 
     def __init__(self, count: int, make: Callable[[int], Made]) -> None:
         self._count, self._make = count, make
@@ -138,20 +138,20 @@ class LazyBlocks(Sequence[Made]):
 
 
 def row_starts(game: Game, block: int) -> npt.NDArray[np.int64]:
-    """[rows+1] first slot of each row of a block in order of rows, and the end of the last."""
+    """Return [rows+1] the first slot of each row of a block, and the end of the last."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     starts = np.zeros(int(game.tree.row_count[block]) + 1, np.int64)
-    starts[arrays.row[nodes]] = arrays.slot[nodes]  # trees with hidden moves name a row at several nodes
+    starts[arrays.row[nodes]] = arrays.slot[nodes]  # in trees with hidden moves, several nodes share a row
     starts[-1] = game.tree.row_slots[block]
     return starts
 
 
 @njit
 def normalise(sums, starts, probability, weight):
-    """Rows of sums [buckets, width] to probabilities and weights, in place; rows without weight become uniform.
+    """Write rows of sums [buckets, width] as probabilities, and their totals to `weight`, in place.
 
-    `probability` may be `sums` itself.
+    Rows with total 0 become uniform. `probability` may be `sums` itself.
     """
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -165,13 +165,13 @@ def normalise(sums, starts, probability, weight):
 
 
 Fading = Callable[[npt.NDArray[np.integer]], npt.NDArray[np.float64]]
-"""What is left of weights, by their stamps (`mccfr.tables.discount.Schedule.faded`)."""
+"""Maps stamps to factors of weights (`mccfr.tables.discount.Schedule.faded`)."""
 
 
 def _normalised(
     sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
+    """Return probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
     probability, weight = np.zeros((len(sums), int(starts[-1]))), np.zeros((len(sums), len(starts) - 1))
     if len(starts) > 1:
         normalise(np.ascontiguousarray(sums), starts, probability, weight)
@@ -181,9 +181,12 @@ def _normalised(
 def average_block(
     game: Game, block: int, tables: TableSet, faded: Fading | None = None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
+    """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
+
+    Arguments and errors are those of `average_strategy`.
+    """
     starts = row_starts(game, block)
-    if len(starts) == 1:  # nobody acts there
+    if len(starts) == 1:  # no decisions in this block
         return _normalised(np.zeros((int(game.buckets[block]), 0)), starts)
     sums = tables.numbers("strategy_sum", block, starts)
     if sums is None:
@@ -197,25 +200,24 @@ def average_block(
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:
-    """Raise `ValueError` where a strategy sum is negative or not finite: no run writes such a table."""
+    """Raise `ValueError` if a strategy sum is negative or not finite; no run writes such a table."""
     if sums.size and not (sums.min() >= 0 and np.isfinite(sums.max())):
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
 
 def average_strategy(game: Game, tables: TableSet, faded: Fading | None = None) -> Strategy:
-    """The average strategy of `strategy_sum` tables (cells of padding are ignored).
+    """Return the average strategy of `strategy_sum` tables (padding is ignored).
 
-    Where tables of a former version carry stamps and `faded` is given, weights are brought forward by it; probabilities
-    do not depend on it.
+    faded  discount factors of weights in tables of earlier versions, which carry stamps; probabilities do not change
 
-    Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
+    Raises `ValueError` if a sum is negative or not finite.
     """
     made = [average_block(game, block, tables, faded) for block in range(2 * game.tree.streets)]
     return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
 
 
 def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:
-    """A strategy from a function of (node, bucket) giving the probabilities of the node's actions; for small games."""
+    """Build a strategy from a function (node, bucket) -> probabilities of the node's actions; slow."""
     blocks = range(2 * game.tree.streets)
     probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
     weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
@@ -228,9 +230,11 @@ def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strateg
 
 
 def pure_strategy(game: Game, action: str) -> Strategy:
-    """The action of a label wherever there is one, else the first that is no fold: always-call is "c".
+    """Return the strategy that always takes one action, such as "c" for always-call.
 
-    Where limping is off the button may not call first, and raises by the smallest size.
+    action  label of the action; if a decision lacks it, the first action that is no fold
+
+    Without limping the button cannot call first: it raises by the smallest size.
     """
     rows = [np.zeros(int(slots)) for slots in game.tree.row_slots]
     arrays = game.tree.arrays
@@ -243,13 +247,13 @@ def pure_strategy(game: Game, action: str) -> Strategy:
 
 
 def uniform_strategy(game: Game) -> Strategy:
-    """Every action alike at every infoset."""
+    """Return the strategy that is uniform at every infoset."""
     counts = [np.diff(row_starts(game, block)) for block in range(2 * game.tree.streets)]
     return _alike(game, [np.repeat(1.0 / count, count) for count in counts], 0.0)
 
 
 def _alike(game: Game, rows: Sequence[npt.NDArray[np.float64]], weight: float) -> Strategy:
-    """A strategy that every bucket has alike: rows [slots] of each block, in memory once; its arrays are read-only."""
+    """Return a strategy with the same rows [slots] for every bucket; its arrays are read-only views."""
     shapes = list(zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True))
     return Strategy(
         tuple(np.broadcast_to(row, (buckets, len(row))) for row, (buckets, _) in zip(rows, shapes, strict=True)),

@@ -1,1 +1,1 @@
-"""Compiled trees: the forms that kernels take, betting lines, the cut by streets."""
+"""Compiled trees for kernels, betting lines, and the division of betting trees by streets."""

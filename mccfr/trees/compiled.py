@@ -1,9 +1,9 @@
-"""Compiled trees: a game's decision points as one frozen struct of arrays, the only form kernels ever see.
+"""Compiled game trees: frozen structs of arrays, the only form that kernels take.
 
-Two forms.  `CompiledTree` holds general records (decision, terminal, chance).  For the poker family it is the *public*
-betting tree: cards never appear in it, a deal is drawn up front as `bucket[block]` and the showdown's result.  Other
-games keep chance and hidden moves in the tree and use bucket 0.  `PackedTree` is the hot form for betting trees: one
-32-byte record for each decision node, terminals folded into their parent's record.
+`CompiledTree` holds general records: decisions, terminals and chance nodes. For poker games it is the *public* betting
+tree without cards; a deal adds `bucket[block]` and the showdown's result. Other games keep chance and hidden moves in
+the tree and use bucket 0. `PackedTree` is the fast form of betting trees: one record of 32 bytes for each decision,
+with terminals folded into their parent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,19 @@ MAX_PACKED_ACTIONS = 8
 
 
 class TreeArrays(NamedTuple):
-    """General records as kernels take them.  N nodes, root 0; siblings contiguous, depth-first order.
+    """General records in the form that kernels take. N nodes, root 0, depth-first, siblings contiguous.
 
     kind        [N] int8     DECISION, TERMINAL or CHANCE
-    player      [N] int8     who acts at a decision, else NO_PLAYER
-    block       [N] int8     2·street + player at a decision: which table block its row is in; else -1
+    player      [N] int8     player to act at a decision, else NO_PLAYER
+    block       [N] int8     2·street + player at a decision: the table block of its row; else -1
     count       [N] int32    number of children (actions of a decision, outcomes of chance)
     first       [N] int32    first child; children are first .. first+count-1
     slot        [N] int32    first cell of the decision's row within a bucket's cells of its block; else NO_SLOT
-    row         [N] int32    ordinal of the row within its block; else NO_SLOT
-    fixed       [N] float64  chips player 0 gets at a terminal whatever the cards
-    showdown    [N] float64  chips added times the deal's result (+1: player 0 has the better hand, -1, 0: tie)
-    probability [N] float64  of the edge into this node below a chance node; 1 elsewhere
-    touched     [N] int8     nodes counted on entering: itself, and the chance nodes folded into the way there
+    row         [N] int32    index of the row within its block; else NO_SLOT
+    fixed       [N] float64  chips that player 0 wins at a terminal, independent of the cards
+    showdown    [N] float64  chips multiplied by the deal's result (+1: player 0 has the better hand, -1, 0: tie)
+    probability [N] float64  probability of the edge from a chance node to this node; else 1
+    touched     [N] int8     nodes counted on entering: the node, and chance nodes that the tree omits before it
     """
 
     kind: npt.NDArray[np.int8]
@@ -50,7 +50,7 @@ class TreeArrays(NamedTuple):
 
 
 def blank_arrays(nodes: int) -> TreeArrays:
-    """Records of so many terminals that pay nothing, to be filled."""
+    """Return records of terminals that pay nothing, to be filled in."""
     return TreeArrays(
         kind=np.full(nodes, TERMINAL, np.int8),
         player=np.full(nodes, NO_PLAYER, np.int8),
@@ -67,8 +67,11 @@ def blank_arrays(nodes: int) -> TreeArrays:
 
 
 class NumberedRows(NamedTuple):
-    """Rows of their own for all decisions: slot and row [N] int32 as of `TreeArrays`, and by block [B] int64 how many
-    slots and rows there are."""
+    """Row numbers of all decisions. N nodes, B blocks.
+
+    slot, row             [N] int32 as in `TreeArrays` row_slots, row_count  [B] int64 number of slots and rows of each
+    block
+    """
 
     slot: npt.NDArray[np.int32]
     row: npt.NDArray[np.int32]
@@ -82,7 +85,12 @@ def numbered_rows(
     blocks: int,
     order: npt.NDArray[np.integer] | None = None,
 ) -> NumberedRows:
-    """Rows of decisions of `block` [N] with `count` [N] actions, block by block in ascending `order` [N], or theirs."""
+    """Number the rows of decisions, block by block, in ascending `order` [N] or in order of nodes.
+
+    block  [N] block of each node, -1 if it is no decision
+    count  [N] number of actions
+    blocks number of blocks
+    """
     slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
     row_slots, row_count = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
     for here in range(blocks):
@@ -99,20 +107,20 @@ PACKED_NODE = np.dtype(
     [
         ("first", np.int32),  # packed index of the first child that is a decision
         ("slot", np.int32),  # first cell of the row within a bucket's cells of the block
-        ("fold_value", np.float32),  # chips player 0 gets when action 0 folds
-        ("call_value", np.float32),  # chips times the deal's result when the check or call ends the hand
+        ("fold_value", np.float32),  # chips that player 0 wins when action 0 folds
+        ("call_value", np.float32),  # chips multiplied by the deal's result when a check or call ends the hand
         ("actions", np.int8),  # number of actions, at most MAX_PACKED_ACTIONS
         ("player", np.int8),
         ("block", np.int8),
         ("folds", np.int8),  # 1: action 0 folds
         ("ends", np.int8),  # 1: the check or call (the action after the fold, if any) ends the hand
-        ("touched", np.int8),  # nodes counted on entering: 1, and 1 more when board cards are dealt on the way
-        ("end_touched", np.int8),  # nodes counted for that ending: 1, and 1 more for a run-out
-        ("leaves_touched", np.int8),  # both endings together: what a traverser who looks at all actions counts
+        ("touched", np.int8),  # nodes counted on entering: 1, plus 1 if board cards are dealt before it
+        ("end_touched", np.int8),  # nodes counted for the ending call: 1, plus 1 for a run-out
+        ("leaves_touched", np.int8),  # nodes counted for fold and ending call together
         ("padding", np.int64),
     ]
 )
-"""One decision node, 32 bytes.  Actions in order: fold, ending check or call, then the children first, first+1, ..."""
+"""One decision node, 32 bytes. Actions in order: fold, ending check or call, then the children."""
 
 PackedTree = npt.NDArray[np.void]
 """[D] PACKED_NODE, root 0, in the order of the compiled tree's decisions."""
@@ -120,18 +128,22 @@ PackedTree = npt.NDArray[np.void]
 
 @dataclass(frozen=True)
 class Locks:
-    """Rows of a tree that do not learn.  K hands, or buckets of a node's block.
+    """Locked rows, whose strategy is fixed (node locks). K hands, or buckets of a node's block.
 
-    shares   by node: [actions, K] float64, the probability of each action; -1: free.  Of one of K either all are
-             given, or some, with 0
-    by_hand  whether K is hands, on every board
+    shares   by node: [actions, K] float64, the probability of each action, -1 if free. A hand or bucket has either all
+             probabilities fixed, or only some, all of them 0 (barred actions)
+    by_hand  True if K counts hands, on every board
     """
 
     shares: Mapping[int, npt.NDArray[np.float64]]
     by_hand: bool
 
     def renumbered(self, block: npt.NDArray[np.int8], before: Sequence[npt.NDArray[np.integer]]) -> "Locks":
-        """The same for buckets of other numbers: `before` [K] by block, which each had; `block` [N] of nodes."""
+        """Return the locks for renumbered buckets.
+
+        block   [N] block of each node
+        before  for each block [K] the former number of each bucket
+        """
         if self.by_hand:
             return self
         return Locks({node: of[:, before[int(block[node])]] for node, of in self.shares.items()}, by_hand=False)
@@ -139,7 +151,7 @@ class Locks:
 
 @dataclass(frozen=True)
 class CompiledTree:
-    """A compiled tree with what people (not kernels) need to read it.
+    """A compiled tree with labels and counts for display and for tables.
 
     N nodes, S streets, B = 2·S blocks (block 2·street + player).
     """
@@ -152,12 +164,12 @@ class CompiledTree:
     row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
     infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
     put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
-    action_names: Sequence[str] | None = None  # [N] what people call what leads into the node, where labels are numbers
-    locks: Locks | None = None  # rows that do not learn
+    action_names: Sequence[str] | None = None  # [N] action names for display, if labels are numbers
+    locks: Locks | None = None  # rows with a fixed strategy
 
     @property
     def nodes(self) -> int:
-        """Number of records that are decisions or terminals (chance nodes are counted apart everywhere)."""
+        """Number of decisions and terminals (chance nodes are counted separately everywhere)."""
         return int((self.arrays.kind != CHANCE).sum())
 
     @property
@@ -167,21 +179,21 @@ class CompiledTree:
 
     @property
     def street(self) -> npt.NDArray[np.int8]:
-        """[N] street of each node: of a decision its own, of any other node that of its parent, 0 at the root."""
+        """[N] street of each decision; of another node, the street of its parent; 0 at the root."""
         street = np.where(self.arrays.kind == DECISION, self.arrays.block // 2, -1)
         above = np.where(street < 0, self.parent, NO_PARENT)
-        while (open_nodes := np.flatnonzero(above != NO_PARENT)).size:  # chance nodes may follow one another
+        while (open_nodes := np.flatnonzero(above != NO_PARENT)).size:  # chance nodes may follow each other
             street[open_nodes] = street[above[open_nodes]]
             above[open_nodes] = np.where(street[open_nodes] < 0, self.parent[above[open_nodes]], NO_PARENT)
         return np.maximum(street, 0).astype(np.int8)
 
     def children(self, node: int) -> range:
-        """Indices of a node's children."""
+        """Return the indices of a node's children."""
         first = int(self.arrays.first[node])
         return range(first, first + int(self.arrays.count[node]))
 
     def path(self, node: int) -> list[int]:
-        """Nodes from the root to `node`, both included."""
+        """Return the nodes from the root to `node`, both included."""
         found = [node]
         while (above := int(self.parent[found[-1]])) != NO_PARENT:
             found.append(above)
@@ -189,10 +201,10 @@ class CompiledTree:
 
 
 def pack(tree: CompiledTree) -> PackedTree:
-    """Fold the terminals of a betting tree into their parents; `ValueError` where its shape does not allow it.
+    """Pack a betting tree by folding terminals into their parents; `ValueError` for other shapes.
 
-    Allowed: no chance records; at most MAX_PACKED_ACTIONS actions; terminals only as the first actions of a node:
-    at most one fold (fixed payoff), then at most one ending check or call (pure showdown).
+    Allowed shapes: no chance records; at most MAX_PACKED_ACTIONS actions; terminals only as the first actions of a
+    node. These are at most one fold (fixed payoff), then at most one ending check or call (showdown payoff).
     """
     arrays = tree.arrays
     if np.any(arrays.kind == CHANCE):
@@ -209,7 +221,7 @@ def pack(tree: CompiledTree) -> PackedTree:
 
 
 def can_pack(tree: CompiledTree) -> bool:
-    """Whether `pack` accepts the tree."""
+    """Return True if `pack` accepts the tree."""
     try:
         pack(tree)
     except ValueError:

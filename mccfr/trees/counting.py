@@ -1,17 +1,17 @@
-"""Progress callbacks of this thread while a game is compiled history by history."""
+"""Progress callbacks, set for the current context, while a game is compiled history by history."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 CountCallback = Callable[[str, int, int], None]
-"""Called with the name of a game, its histories so far and how many are allowed."""
+"""Called with the game's name, the histories so far, and the number allowed."""
 count_callback: ContextVar[CountCallback | None] = ContextVar("counts_reported", default=None)
 
 
 @contextmanager
 def counts_reported(callback: CountCallback) -> Iterator[None]:
-    """Call `callback` every few thousand histories while this thread builds a tree."""
+    """Call `callback` every few thousand histories while the current context builds a tree."""
     token = count_callback.set(callback)
     try:
         yield

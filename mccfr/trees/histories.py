@@ -1,10 +1,8 @@
-"""Trees of whole histories: games that keep chance and hidden moves in the tree, compiled history by history.
+"""Compiles games with chance and hidden moves in the tree, history by history.
 
-A player's infosets are named by what the player has seen.  The tree is accepted only if both players have perfect
-recall: all histories of an infoset must come after the same infosets and actions of its player.  Step by step, the last
-of them is enough to compare.
-
-What the game's function says of a history is checked before it is used: probabilities, labels, players and payoffs.
+A player's infosets are named by the player's observations. Both players must have perfect recall: all histories of an
+infoset follow the same infosets and actions of its player. Comparing the player's last action suffices, by induction.
+Probabilities, labels, players and payoffs from the game's function are validated before use.
 """
 
 from array import array
@@ -23,22 +21,26 @@ from storage.space import available_memory_bytes
 
 MAX_HISTORIES = 100_000_000
 MAX_DEPTH = 5_000
-"""Moves of one history.  A game without an end reaches it at once, as histories are followed to their end first."""
-MAX_NAME_BYTES = 1 << 30  # games that print whole transcripts would fill the memory long before MAX_HISTORIES
-_MEMORY_SHARE = 0.8  # of what is available: the rest is for the tables and for others
+"""Most moves of one history. Depth-first search reaches it at once in a game that does not end."""
+MAX_NAME_BYTES = 1 << 30  # bounds the memory of games whose infoset names are whole transcripts
+_MEMORY_SHARE = 0.8  # of the available memory; the rest is for tables and other processes
 HISTORY_BYTES = 180
-"""Memory that one history takes, at most: its record, its share of the infosets' names, a traversal's scratch."""
+"""Upper bound of a history's memory in bytes: record, infoset name, and traversal scratch."""
 
 
 def most_histories(wanted: int = MAX_HISTORIES) -> int:
-    """Histories that may be compiled: at most `wanted` and MAX_HISTORIES, and what 80 % of the free memory holds."""
+    """Return the number of histories allowed: `wanted`, MAX_HISTORIES, or what 80 % of free memory holds."""
     return min(wanted, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 
 class Decision(NamedTuple):
-    """A history where a player acts: who, what names his infoset, and for each action its label and what follows.
+    """A history at which a player acts. A actions.
 
-    names  of actions, for people, where labels are numbers
+    player    0 or 1
+    infoset   name of the player's infoset
+    labels    A labels of actions
+    children  A histories that follow
+    names     A names for display, if labels are numbers
     """
 
     player: int
@@ -49,7 +51,10 @@ class Decision(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """A history where chance acts: for each outcome its label, its probability and what follows; `names` as above."""
+    """A history at which chance acts: labels, probabilities and following histories of its outcomes.
+
+    names  for display, if labels are numbers
+    """
 
     labels: Sequence[str]
     probabilities: Sequence[float]
@@ -58,15 +63,15 @@ class Chance(NamedTuple):
 
 
 Expansion = Decision | Chance | float | tuple[float, float]
-"""What a history turns out to be; at a terminal, the payoff to player 0 in chips, or the payoffs to both players."""
+"""Type of a history; a terminal is its payoff to player 0 in chips, or the payoffs to both players."""
 
 _COUNT_STEP = 2_000  # histories between two calls of the progress callback
 _SUM_TOLERANCE = 1e-9
-_SHOWN = 60  # characters of a long history in messages, at its beginning and at its end
+_SHOWN = 60  # characters shown of a long history's beginning and of its end, in messages
 
 
 class _Infosets:
-    """One player's infosets: names with their rows, and by row the first slot, the labels and what came before."""
+    """One player's infosets: row by name; first slot, labels and the player's previous action by row."""
 
     def __init__(self, player: int) -> None:
         self.player = player
@@ -77,9 +82,11 @@ class _Infosets:
         self.slots = self.name_bytes = 0
 
     def find(self, decision: Decision, before: int) -> int:
-        """Row of a history's infoset; `before` is the slot of the player's last action, NO_SLOT for none.
+        """Return the row of a decision's infoset, and add it if it is new.
 
-        Raises `ValueError` where the history does not fit with the others of its infoset.
+        before  slot of the player's previous action, or NO_SLOT
+
+        Raises `ValueError` if the history does not agree with others of its infoset.
         """
         name, labels = decision.infoset, tuple(decision.labels)
         row = self.rows.get(name)
@@ -113,17 +120,17 @@ class _Infosets:
 
 
 class _Records:
-    """Columns of the general records while the tree grows; a new record is a terminal until it is expanded."""
+    """Columns of the general records while the tree grows; a record is a terminal until it is expanded."""
 
     def __init__(self) -> None:
         self.kind, self.player = array("b"), array("b")
         self.count, self.first, self.row, self.parent = array("i"), array("i"), array("i"), array("i")
         self.fixed, self.probability = array("d"), array("d")
         self.label: list[str] = []
-        self.named: list[str] = []  # as far as there are names
+        self.named: list[str] = []  # may be shorter than `label`
 
     def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
-        """Append siblings; returns the first one's number."""
+        """Append sibling records and return the index of the first."""
         first, count = len(self.kind), len(labels)
         self.kind.extend((TERMINAL,) * count)
         self.player.extend((NO_PLAYER,) * count)
@@ -137,7 +144,7 @@ class _Records:
         return first
 
     def open(self, node: int, kind: int, found: Decision | Chance, probabilities: Sequence[float]) -> int:
-        """Give a node its children; returns the first one's number."""
+        """Make a node a decision or chance node, add its children, and return the first child's index."""
         first = self.add(node, found.labels, probabilities)
         self.kind[node], self.count[node], self.first[node] = kind, len(found.labels), first
         if found.names is not None:
@@ -147,14 +154,14 @@ class _Records:
 
 
 class _Checks:
-    """Checks what a game's function says of a history; `UserCodeError` names the history that is wrong."""
+    """Validates the results of a game's function; `UserCodeError` names the history."""
 
     def __init__(self, game: str, records: _Records) -> None:
         self.game, self.records = game, records
-        self.sound: set[tuple[str, ...]] = set()  # labels that have been checked
+        self.sound: set[tuple[str, ...]] = set()  # labels already checked
 
     def place(self, node: int) -> str:
-        """A history for messages: the labels that lead to it, or the names of actions where there are some."""
+        """Return the text of a history for messages: the actions' names, or else their labels."""
         labels, named, path = self.records.label, self.records.named, []
         while node:
             path.append((named[node] if node < len(named) else "") or labels[node])
@@ -165,11 +172,11 @@ class _Checks:
         return f" after the history {text!r}" if path else " at the root"
 
     def refuse(self, node: int, problem: str) -> UserCodeError:
-        """An error that says what is wrong at a history."""
+        """Return an error that names a history and its problem."""
         return UserCodeError(f"{self.game},{self.place(node)}: {problem}")
 
     def payoff(self, node: int, found: Any) -> float:
-        """The payoff to player 0 of a terminal, which is a number, or a pair of numbers that sum to 0."""
+        """Return the payoff to player 0, given as a number or as two numbers that sum to 0."""
         if type(found) is float and isfinite(found):
             return found
         pair = found if isinstance(found, tuple | list) else (found, 0)
@@ -185,7 +192,7 @@ class _Checks:
         return float(pair[0])
 
     def actions(self, node: int, found: Decision | Chance) -> None:
-        """Labels that are distinct words, as many as there are children; probabilities, or a player and an infoset."""
+        """Check the labels, children, names, and probabilities or player and infoset of a history."""
         chance = isinstance(found, Chance)
         what = "outcome" if chance else "action"
         for column in (found.labels, found.children, found.probabilities if isinstance(found, Chance) else ()):
@@ -210,7 +217,7 @@ class _Checks:
             raise self.refuse(node, f"the infoset {found.infoset!r} is not allowed; a text is needed")
 
     def labels(self, node: int, labels: Sequence[str], what: str) -> None:
-        """Texts without blanks, each another one."""
+        """Check that labels are distinct texts without spaces."""
         for label in labels:
             if not isinstance(label, str) or not label or label.split() != [label]:
                 raise self.refuse(node, f"the label {label!r} is not allowed; a text without blanks is needed")
@@ -218,7 +225,7 @@ class _Checks:
             raise self.refuse(node, f"two {what}s have one label, of {', '.join(labels)}; they must differ")
 
     def probabilities(self, node: int, found: Chance) -> None:
-        """Finite numbers of at least 0, as many as outcomes, that sum to 1."""
+        """Check that there is a probability for each outcome, and that they sum to 1."""
         shares, count = found.probabilities, len(found.labels)
         if len(shares) != count:
             raise self.refuse(node, f"{count} outcomes have {len(shares)} probabilities; each outcome needs one")
@@ -237,17 +244,16 @@ def _is_text(value: Any) -> bool:
 def build_history_tree(
     root: Any, expand: Callable[[Any], Expansion], *, max_histories: int = MAX_HISTORIES, name: str = "the game"
 ) -> CompiledTree:
-    """Compile the game that begins at `root`: blocks 0 and 1 are the players, every history touches one node.
+    """Compile the game that begins at `root`, one row block for each player.
 
-    root           any description of a history that `expand` understands
-    expand         what a history is: a decision, chance, or a terminal's payoff to player 0 (or to both) in chips
-    max_histories  chance and terminals included; counting stops there
+    root           description of a history, in any form that `expand` takes
+    expand         maps a history to a `Decision`, a `Chance`, or a terminal's payoff in chips (to player 0, or to both)
+    max_histories  most histories, chance nodes and terminals included
     name           of the game, for messages
 
-    Raises `UserCodeError` (a `ValueError`) that names the history: where `expand` raises, or returns none of the three
-    as `_Checks` wants them; where a player lacks perfect recall; where the actions of an infoset differ; and beyond
-    MAX_DEPTH moves or MAX_NAME_BYTES of infoset names.  Raises `ValueError` beyond `max_histories`, or fewer if memory
-    is short (`most_histories`).
+    Raises `UserCodeError` (a `ValueError`), naming the history, if `expand` fails or returns an invalid result. It also
+    raises it if a player lacks perfect recall, if an infoset's actions differ, and above MAX_DEPTH moves or
+    MAX_NAME_BYTES. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
     """
     allowed = most_histories(max_histories)
     records, told_at, tell = _Records(), _COUNT_STEP, count_callback.get()
@@ -297,7 +303,7 @@ def build_history_tree(
 
 
 def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> CompiledTree:
-    """Freeze the records; columns that grew are taken over without a copy."""
+    """Return the compiled tree of the records; grown columns are used without a copy."""
     player, row = np.frombuffer(records.player, np.int8), np.frombuffer(records.row, np.int32)
     slot = np.full(len(row), NO_SLOT, np.int32)
     for infosets in players:
@@ -329,5 +335,5 @@ def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> Compil
 
 
 def largest_payoff(tree: CompiledTree) -> float:
-    """Largest payoff of either player in chips, 1 where all are 0: the scale on which errors of a value are judged."""
+    """Return the largest absolute payoff in chips, or 1 if all are 0: the scale for errors of a value."""
     return float(np.abs(tree.arrays.fixed).max()) or 1.0

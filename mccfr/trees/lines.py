@@ -1,9 +1,9 @@
-"""Betting lines: nodes of a tree as text and back, and the chips put in along them.
+"""Betting lines: converts tree nodes to text and back, and counts the chips put in.
 
-Poker family: one token for each action, nothing between them: `c`, `f`, `b`, `rN` with N the chips put in over the
-whole hand, and `/` between streets: `r300c/cr500`.  A `/` may stand only where the street changes; it may be left out
-there, and `cc` and `cc/` are the same node.  `line_text` writes it always.  Trees with hidden moves: labels separated
-by spaces, chance outcomes included: `3 1 2`.  The empty line is the root.
+Poker games: one token for each action, without separators: `c`, `f`, `b`, and `rN` with N the chips put in over the
+whole hand. A `/` separates streets, as in `r300c/cr500`. It may be omitted: `cc` and `cc/` are the same node.
+`line_text` always writes it. Trees with hidden moves: labels separated by spaces, chance outcomes included, as in `3 1
+2`. The empty line is the root.
 """
 
 import re
@@ -17,12 +17,12 @@ _SHOWN = 24  # actions in a message
 
 
 def is_compact(tree: CompiledTree) -> bool:
-    """Whether lines are written without spaces, as betting is."""
+    """Return True if the tree's lines are written without spaces, as in poker games."""
     return all(_TOKEN.fullmatch(tree.label[child]) for child in tree.children(0))
 
 
 def starts_street(tree: CompiledTree, node: int) -> bool:
-    """Whether a decision is the first one of a street other than the root's."""
+    """Return True if a decision is the first one of a street after the root's."""
     above = int(tree.parent[node])
     block = tree.arrays.block
     if above == NO_PARENT or tree.arrays.kind[node] != DECISION or tree.arrays.kind[above] != DECISION:
@@ -31,7 +31,7 @@ def starts_street(tree: CompiledTree, node: int) -> bool:
 
 
 def line_text(tree: CompiledTree, node: int) -> str:
-    """The line that leads to a node, as `find_node` reads it."""
+    """Return the line that leads to a node, in the form that `find_node` reads."""
     path = tree.path(node)
     if not is_compact(tree):
         return " ".join(tree.label[step] for step in path[1:])
@@ -39,7 +39,7 @@ def line_text(tree: CompiledTree, node: int) -> str:
 
 
 def all_lines(tree: CompiledTree) -> list[str]:
-    """[N] the line that leads to each node, as `line_text` writes it."""
+    """Return [N] the line of each node, as `line_text` writes it."""
     block, kind = tree.arrays.block, tree.arrays.kind
     above = np.maximum(tree.parent, 0)
     both = (kind == DECISION) & (kind[above] == DECISION)
@@ -48,20 +48,20 @@ def all_lines(tree: CompiledTree) -> list[str]:
         ends = [" "] * len(ends)
     lines = [""]
     for label, parent, end in zip(tree.label[1:], tree.parent[1:].tolist(), ends[1:], strict=True):
-        lines.append(lines[parent] + label + end)  # parents come first
+        lines.append(lines[parent] + label + end)  # parents come before their children
     return lines if is_compact(tree) else [line.removesuffix(" ") for line in lines]
 
 
 def find_node(tree: CompiledTree, line: str) -> int:
-    """The node, of whatever kind, that a line leads to.
+    """Return the node of any kind to which a line leads.
 
-    Raises `ValueError` naming the position, what is there and the legal actions.
+    Raises `ValueError` with the position of the error, the text there, and the legal actions.
     """
     return _follow_compact(tree, line.strip()) if is_compact(tree) else _follow_spaced(tree, line)
 
 
 def find_decision(tree: CompiledTree, line: str) -> int:
-    """The decision that a line leads to; `ValueError` also where the hand is over or chance acts."""
+    """Return the decision to which a line leads; `ValueError` also if it is a terminal or chance node."""
     node = find_node(tree, line)
     kind = tree.arrays.kind[node]
     if kind == TERMINAL:
@@ -97,7 +97,7 @@ def _follow_spaced(tree: CompiledTree, line: str) -> int:
 
 
 def _same_amount(label: str, amount: str) -> bool:
-    """Whether a raise's label says an amount that may be written in another way: r300 and r300.0."""
+    """Return True if a raise's label has this amount, in any notation: r300 and r300.0."""
     match = _TOKEN.fullmatch(label)
     return bool(match and match["amount"]) and float(label[1:]) == float(amount)
 
@@ -126,7 +126,7 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Chips that the player to act, and his opponent, have put in over the whole hand, at a betting tree's decision."""
+    """Return the chips put in over the whole hand by the player to act, and by the opponent."""
     if tree.put_in is None:
         return _put_in_by_payoffs(tree, node)
     player = int(tree.arrays.player[node])
@@ -134,9 +134,10 @@ def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
 
 
 def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """The same of a tree that does not say so, as policies of format 1 do not; a blind above the other is not seen.
+    """Return `put_in_chips` of a tree that does not store them (policy format 1), from its payoffs.
 
-    Payoffs tell: a fold loses what its player has put in, and calls and checks to the end show what both will have.
+    A fold loses what its player has put in; the showdown after calls and checks shows what both will have put in. If
+    the player to act has posted the larger blind, the opponent's smaller one is not detected.
     """
     end: int | None = node
     level = 0.0
@@ -144,7 +145,7 @@ def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
         end = _labelled(tree, end, "c")
     if end is not None:
         level = float(tree.arrays.showdown[end])
-    else:  # nobody may limp: what the opponent would lose if he folded to a raise is what is to be called
+    else:  # no call is allowed: use what the opponent would lose by folding to a raise
         answer = next(child for child in tree.children(node) if tree.arrays.kind[child] == DECISION)
         level = _fold_chips(tree, answer) or 0.0
     own = _fold_chips(tree, node)
@@ -152,18 +153,18 @@ def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
 
 
 def _labelled(tree: CompiledTree, node: int, label: str) -> int | None:
-    """The child that an action leads to, if the action is there."""
+    """Return the child of an action, or None if there is no such action."""
     return next((child for child in tree.children(node) if tree.label[child] == label), None)
 
 
 def _fold_chips(tree: CompiledTree, node: int) -> float | None:
-    """What the player to act has put in, if he may fold."""
+    """Return the chips that the player to act has put in, or None if folding is not possible."""
     fold = _labelled(tree, node, "f")
     return None if fold is None else abs(float(tree.arrays.fixed[fold]))
 
 
 def to_chips(tree: CompiledTree, node: int) -> list[float]:
-    """Chips that the player to act will have put in over the whole hand after each action of a decision."""
+    """Return, for each action of a decision, the player's chips in the pot over the whole hand after it."""
     own, other = put_in_chips(tree, node)
     level = max(own, other)
     after = []
@@ -175,7 +176,7 @@ def to_chips(tree: CompiledTree, node: int) -> list[float]:
 
 
 def own_actions(tree: CompiledTree) -> list[int]:
-    """[N] for each decision: the child that its player's last decision before it led into, -1 where he had none."""
+    """Return [N], for each decision, the child that its player's previous decision led to, else -1."""
     arrays, parents = tree.arrays, tree.parent.tolist()
     player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
     last: tuple[list[int], list[int]] = ([-1] * len(parents), [-1] * len(parents))

@@ -1,9 +1,9 @@
-"""The one cut of a betting tree by streets: the betting of each street as trees of its own, for walks of whole ranges.
+"""Divides a betting tree into street trees, for walks of whole ranges.
 
-A *street tree* is the betting of one street from one way into it.  Its members are decisions, folds, showdowns and
-exits, the ways into the next street.  A showdown before the last street is a run-out: the rest of the board is dealt
-first, and where one full board is known it is a showdown like others.  Parents come before children and siblings
-together, so a street tree is walked down by counting up, and its values come up by counting down.
+A *street tree* is the betting of one street after one betting line of earlier streets. Its members are decisions,
+folds, showdowns, and exits to the next street. A showdown before the last street is a run-out: the remaining board
+cards are dealt first. Parents precede their children and siblings are adjacent. So a walk down counts up, and values
+propagate by counting down.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ AT_DECISION, AT_FOLD, AT_SHOWDOWN, AT_EXIT = 0, 1, 2, 3
 
 
 class MemberRows(NamedTuple):
-    """Where the rows of decisions are, by member; M members.
+    """Table rows of decisions, by member. M members.
 
     block  [M] int8   2·street + player
     slot   [M] int32  first cell of its row
-    cell   [M] int32  the same, counted among the cells of its player in the street tree
-    lock   [M] int32  first row in the table of locked rows; -1: all of it learns, as they are cut
+    cell   [M] int32  first cell of its row, counted among the cells of its player in the street tree
+    lock   [M] int32  first row in the table of locked rows; -1: not locked (`street_trees` sets -1)
     """
 
     block: npt.NDArray[np.int8]
@@ -32,19 +32,19 @@ class MemberRows(NamedTuple):
 
 
 class StreetTrees(NamedTuple):
-    """Street trees as kernels take them.  U trees, tree 0 begins the game; M members in all; S streets.
+    """Street trees in the form that kernels take. U trees, tree 0 begins the game; M members; S streets.
 
-    first    [U+1] int64    members of tree u are first[u] .. first[u+1]-1, its root first, which is a decision
+    first    [U+1] int64    members of tree u are first[u] .. first[u+1]-1; the first is its root, a decision
     kind     [M] int8       AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
-    player   [M] int8       who acts at a decision
+    player   [M] int8       player to act at a decision
     actions  [M] int32      number of actions of a decision
-    child    [M] int32      its first child, counted from the root of the street tree; siblings follow
-    rows     where its row is
-    chips    [M, 2] float64  what player 0 gets at a fold, what is at stake at a showdown; and what is taken of the pot
-                            there, 0 as they are cut
-    below    [M] int32      the street tree an exit leads to, else -1
+    child    [M] int32      first child of a decision, counted from the root of the street tree; siblings follow
+    rows     table rows of decisions
+    chips    [M, 2] float64  chips that player 0 wins by a fold, or the stake of a showdown; and the rake of that pot,
+                            which `street_trees` sets to 0
+    below    [M] int32      street tree to which an exit leads, else -1
     touched  [M] int8       nodes counted on entering; 0 for exits, which count as the root of their tree
-    most     [2, S] int64   by street, most members of a street tree, and most cells of one player in one
+    most     [2, S] int64   by street: most members of a street tree, and most cells of one player in one
     """
 
     first: npt.NDArray[np.int64]
@@ -60,20 +60,20 @@ class StreetTrees(NamedTuple):
 
     @property
     def street(self) -> npt.NDArray[np.int64]:
-        """[U] of each street tree."""
+        """[U] street of each street tree."""
         return self.rows.block[self.first[:-1]].astype(np.int64) // 2
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
-    """Cut a betting tree into its street trees.
+    """Divide a betting tree into its street trees.
 
-    Raises `ValueError` for a tree with chance records, or a terminal that pays for a fold and a showdown at once.
+    Raises `ValueError` for chance records, or a terminal with both a fixed and a showdown payoff.
     """
     return _pack(tree, *_cut(tree))
 
 
 def street_members(tree: CompiledTree) -> npt.NDArray[np.int64]:
-    """[M] the node of each member of the street trees; the way into a street tree and its root are one node."""
+    """Return [M] the node of each member; an exit and the root of its street tree are the same node."""
     return _cut(tree)[0]
 
 
@@ -82,7 +82,14 @@ def _cut(
 ) -> tuple[
     npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
 ]:
-    """Node and kind of each member; first member of each tree; member and street tree of each node."""
+    """Return the members of all street trees. N nodes, M members, U trees.
+
+    * node [M] of each member
+    * kind [M] of each member
+    * first member [U+1] of each tree
+    * member [N] of each node in its parent's tree
+    * street tree [N] of each node
+    """
     arrays, parent = tree.arrays, tree.parent
     if not np.isin(arrays.kind, (DECISION, TERMINAL)).all():
         raise ValueError("the tree has chance nodes of its own: street trees hold decisions and terminals only")
@@ -91,15 +98,15 @@ def _cut(
     decides = arrays.kind == DECISION
     starts = (parent == NO_PARENT) | (decides & (arrays.block // 2 != arrays.block[parent] // 2))
     number = np.cumsum(starts) - 1
-    tree_of = number.copy()  # the street tree of each node
+    tree_of = number.copy()  # street tree of each node
     for node in np.flatnonzero(~starts).tolist():
         tree_of[node] = tree_of[parent[node]]
     trees = int(starts.sum())
-    # A tree's members: its root, then every node whose parent is in it, in the order of nodes.
+    # members of a tree: its root, then every node whose parent is in it, in the order of nodes
     above = tree_of[parent[1:]]
     order = np.argsort(above, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(above, minlength=trees) + 1)]).astype(np.int64)
-    place = np.zeros(len(parent), np.int64)  # member that a node is in the tree of its parent
+    place = np.zeros(len(parent), np.int64)  # member number of a node in the tree of its parent
     place[1 + order] = np.arange(len(order)) + above[order] + 1
     node_of = np.zeros(int(first[-1]), np.int64)
     node_of[place[1:]] = np.arange(1, len(parent))
