@@ -1,9 +1,7 @@
 """The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
-
-import msgspec
+from typing import Literal
 
 from mccfr.config.table import Check, Table
 
@@ -209,39 +207,3 @@ OPTIONS: dict[str, type[SolverConfig]] = {
     )
 }
 """The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
-
-
-def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    """The table of runs of something that is trained no longer, with the keys that it had besides and their defaults.
-
-    what  words for it, and where it is to be found
-    """
-    fields = [(key, Any, default) for key, default in keys.items()]
-    made: Any = msgspec.defstruct(
-        "FormerConfig", fields, bases=(of,), namespace={"former": what}, tag=name, frozen=True, kw_only=True
-    )
-    return cast("type[SolverConfig]", made)
-
-
-def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
-    return _former(name, SampledConfig, what, keys)
-
-
-LAST_TRAINED = "0.1.0"
-"""The last version that has trained what follows."""
-
-FORMER: dict[str, type[SolverConfig]] = {
-    "average-strategy-sampling": _named(
-        "average-strategy-sampling",
-        "average_strategy:AverageStrategySampling",
-        {"epsilon": 0.05, "threshold": 1000.0, "bonus": 1_000_000.0},
-    ),
-    "robust-sampling": _named("robust-sampling", "robust:RobustSampling", {"most_actions": 2}),
-    "targeted-sampling": _named(
-        "targeted-sampling",
-        "targeted:TargetedSampling",
-        {"full_share": 0.2, "targets": (), "target_shares": (), "close_chips": 0.0},
-    ),
-}
-"""Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""

@@ -10,7 +10,6 @@ from storage.damage import DamagedError, reading
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
-_FORMER = {"stack": 20_000, "big_blind": 100}
 _MAX_BYTES = 1 << 20
 STREETS = ("preflop", "flop", "turn", "river")
 
@@ -18,8 +17,7 @@ STREETS = ("preflop", "flop", "turn", "river")
 def spot_table(table: Any, beside: Sequence[Path]) -> Any:
     """A `[game]` table with what people write: `oop` and `ip` in menus, ranges as "@FILE" (relative to `beside`).
 
-    Values that were written out as the defaults of a game from a file are left out, so that its identity stays.  Raises
-    `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
+    Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
@@ -28,8 +26,6 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
         table["menu"] = {key: _positions(key, value) for key, value in table["menu"].items()}
     if table.get("name") != SUBGAME:
         return table
-    if "file" in table:
-        table = {key: value for key, value in table.items() if key not in _FORMER or value != _FORMER[key]}
     if isinstance(table.get("ranges"), Mapping):
         folder = beside[0] if beside else Path()
         table["ranges"] = {key: _short(key, _read(key, value, folder)) for key, value in table["ranges"].items()}

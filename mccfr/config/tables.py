@@ -52,27 +52,6 @@ def _size_problem(text: str | None) -> str | None:
     return None
 
 
-FORMER_DTYPES = ("int16", "float16", "bfloat16")
-"""Of cells that were measured and did not win: runs with them are read, and not trained."""
-
-FORMER_TABLES = msgspec.defstruct(
-    "FormerTablesConfig",
-    [("regret_dtype", str, "float32"), ("sum_dtype", str, "auto")],
-    bases=(TablesConfig,),
-    namespace={"former": "[tables] with cells of 16 bits, in whose place there are those of 32 now,"},
-    frozen=True,
-)
-"""The `[tables]` table of runs that have such cells."""
-
-PREFLOP_SUMS = msgspec.defstruct(
-    "PreflopSumsConfig",
-    [("strategy_sums", str, "all"), ("snapshot_nodes", int | None, None)],
-    bases=(FORMER_TABLES,),
-    namespace={"former": "tables.strategy_sums = 'preflop', in whose place all streets have sums now,"},
-    frozen=True,
-)
-"""That of runs with sums on the first street only, whose average strategy of later ones is that of snapshots."""
-
 CYCLE_ITERATIONS = 1_000_000
 """Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""
 

@@ -1,10 +1,8 @@
 """What average strategies a run has, and what it takes to make them: `Averages`, which an algorithm gives."""
 
-from functools import partial
 from typing import Any
 
 from mccfr.games.game import Game
-from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, average_strategy
 
@@ -19,9 +17,6 @@ class Averages:
     keeps_networks: bool = False
     """Whether the run's strategy is that of networks it keeps, which `networks` gives."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-
     def takes(self, table: str) -> bool:
         """Whether the averages or `figures` are made from a table of this name."""
         return table.startswith("strategy_sum")
@@ -31,10 +26,10 @@ class Averages:
 
         `ValueError` for sums no run writes, and for an average that there is not.
         """
-        del iterations
+        del nodes, iterations
         if name is not None:
             raise ValueError(f"average = {name!r}: the run has one average strategy, of its sums; leave the name out")
-        return average_strategy(game, tables, partial(self._schedule.faded, nodes=nodes))
+        return average_strategy(game, tables)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
         """The networks behind one of `names` (None: the first), as a `mccfr.solvers.deep.asked.Networks`."""

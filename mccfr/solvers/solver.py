@@ -4,10 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from mccfr.config.solvers import LAST_TRAINED, SolverConfig
+from mccfr.config.solvers import SolverConfig
 from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
@@ -61,18 +58,6 @@ class Solver(Protocol):
         At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
         counted from here).  `total_nodes` is the run's count so far.
         """
-
-
-def former_problem(config: Config) -> str | None:
-    """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
-    former = config.game.former or config.solver.former or config.tables.former
-    return None if former is None else last_trained(former)
-
-
-def last_trained(what: str) -> str:
-    """The sentence that refuses to go on with something."""
-    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
-    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
@@ -135,7 +120,7 @@ class Algorithm(ABC):
     @property
     def averages(self) -> Averages:
         """What average strategies a run has, and how they are made of its tables."""
-        return Averages(self.schedule)
+        return Averages()
 
     def completed(self, game: Game) -> Config:
         """The configuration with what was left to the algorithm written out, for this game."""
@@ -149,19 +134,15 @@ class Algorithm(ABC):
         """
         allowed = f"left out with solver.algorithm = {self.name!r}, which draws no deals of one stratum"
         checks = [("run.strata", self.config.run.strata is None, allowed)]
-        return former_problem(self.config) or first_refused(self.config, checks)
+        return first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""
         return []
 
     @abstractmethod
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """The tables of a run.
-
-        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
-        Raises `ValueError` where the algorithm does not suit the game.
-        """
+    def layout(self, game: Game) -> TableLayout:
+        """Return the tables of a run; raise `ValueError` where the algorithm does not suit the game."""
 
     @abstractmethod
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:

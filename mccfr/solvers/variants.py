@@ -177,8 +177,6 @@ PRESETS: Mapping[str, Variant] = {
 same with the average of CFR+, by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15),
 HS-DCFR(30) and HS-PCFR+(15).
 """
-FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
-"""Names of earlier versions, which are read for ever."""
 
 
 def variant(
@@ -199,7 +197,7 @@ def variant(
     A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
     unknown name and for parts that make no sense, alone or together.
     """
-    made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
+    made = name if isinstance(name, Variant) else PRESETS.get(name)
     if made is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"

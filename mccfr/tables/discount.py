@@ -70,13 +70,6 @@ class Schedule:
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
 
-    def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
-        """What is left at a node count of strategy sums that were last discounted at the period ends `stamps`.
-
-        Former versions brought a row of `dcfr` up to date when it was next updated, and kept stamps beside it.
-        """
-        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
-
 
 def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
     """n^x / (n^x + 1); 1 where x is infinite, and 0 where it is minus that."""

@@ -127,39 +127,9 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
     """Chips that the player to act, and his opponent, have put in over the whole hand, at a betting tree's decision."""
-    if tree.put_in is None:
-        return _put_in_by_payoffs(tree, node)
+    assert tree.put_in is not None
     player = int(tree.arrays.player[node])
     return float(tree.put_in[node, player]), float(tree.put_in[node, 1 - player])
-
-
-def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """The same of a tree that does not say so, as policies of format 1 do not; a blind above the other is not seen.
-
-    Payoffs tell: a fold loses what its player has put in, and calls and checks to the end show what both will have.
-    """
-    end: int | None = node
-    level = 0.0
-    while end is not None and tree.arrays.kind[end] == DECISION:
-        end = _labelled(tree, end, "c")
-    if end is not None:
-        level = float(tree.arrays.showdown[end])
-    else:  # nobody may limp: what the opponent would lose if he folded to a raise is what is to be called
-        answer = next(child for child in tree.children(node) if tree.arrays.kind[child] == DECISION)
-        level = _fold_chips(tree, answer) or 0.0
-    own = _fold_chips(tree, node)
-    return (level if own is None else own), level
-
-
-def _labelled(tree: CompiledTree, node: int, label: str) -> int | None:
-    """The child that an action leads to, if the action is there."""
-    return next((child for child in tree.children(node) if tree.label[child] == label), None)
-
-
-def _fold_chips(tree: CompiledTree, node: int) -> float | None:
-    """What the player to act has put in, if he may fold."""
-    fold = _labelled(tree, node, "f")
-    return None if fold is None else abs(float(tree.arrays.fixed[fold]))
 
 
 def to_chips(tree: CompiledTree, node: int) -> list[float]:

@@ -6,18 +6,17 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
 from mccfr.config.solvers import SampledConfig
 from mccfr.config.table import first_refused
-from mccfr.config.tables import PREFLOP_SUMS, Config
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.locked_tables import LockedCells, check_locks
-from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
@@ -57,8 +56,8 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 class SampledAlgorithm(Algorithm):
     """External or outcome sampling, as far as they are alike."""
 
-    walks_all: ClassVar[bool | None]
-    """Whether the traverser walks all his actions, or a sampled one; None: nothing is walked any longer."""
+    walks_all: ClassVar[bool]
+    """Whether the traverser walks all their actions, or a sampled one."""
     iterates: "ClassVar[type[SampledSolver]]"
     """What `solver` makes."""
 
@@ -76,23 +75,20 @@ class SampledAlgorithm(Algorithm):
     def problem(self) -> str | None:
         """As `Algorithm.problem`: tables that are swept are whole."""
         whole = self.config.run.strata is None or not self.schedule.sweeps
-        return former_problem(self.config) or first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
+        return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """As `Algorithm.layout`."""
         check_locks(game)
         return make_layout(
             game,
             regret_dtype=self.config.tables.regret_dtype,
-            sum_dtype=self._sum_dtype(wide),
-            summed_streets=1 if isinstance(self.config.tables, PREFLOP_SUMS) else None,
+            sum_dtype=self._sum_dtype(),
             first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
 
-    def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
+    def _sum_dtype(self) -> str:
         """Of strategy sums; "auto" is float32, as good as it needs to be at any length, rounded stochastically."""
-        if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
-            return "float64"
         return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
 
     @property
@@ -115,7 +111,7 @@ class SampledAlgorithm(Algorithm):
 
     def forecast(self, game: Game) -> Forecast | None:
         """Expected visits under assumed play."""
-        return None if self.walks_all is None else forecast(game, self.walks_all)
+        return forecast(game, self.walks_all)
 
 
 class SampledSolver(ABC):

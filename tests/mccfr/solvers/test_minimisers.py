@@ -9,7 +9,7 @@ import pytest
 from refusals import refusals, refused
 
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
-from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Ramp, variant, warnings
+from mccfr.solvers.variants import PRESETS, Ramp, variant, warnings
 
 DTYPES = (np.float32, np.float64)
 
@@ -134,7 +134,6 @@ def test_parts_combine():
     assert not made.alternating
     assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
     assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
-    assert {name: variant(name) for name in FORMER_NAMES} == {"predictive-cfr+": variant("pcfr+")}
     assert variant("hs-dcfr-30", horizon=9) == replace(variant("hs-dcfr"), averaging_power=Ramp(30, 25), horizon=9)
     assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
     assert not variant("hs-pcfr+", averaging_power=2).scheduled
