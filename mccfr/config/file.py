@@ -14,7 +14,7 @@ from mccfr.config import outside
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
-from mccfr.config.solvers import OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
+from mccfr.config.solvers import OPTIONS, OpaqueSolver, SolverConfig
 from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, fields_of, first_refused
@@ -200,15 +200,13 @@ def _plain(value: Any) -> Any:
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
+    """Return the keys of a document's `[solver]` that belong to another algorithm."""
     table = document.get("solver", {})
     algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
     options = options_named("solver", algorithm) or SolverConfig
     kinds = (*OPTIONS.values(), *loaded_options(outside.ALGORITHMS))
     known = {key for kind in kinds for key in kind.__struct_fields__}
     own = set(options.__struct_fields__)
-    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
-        own -= {"alpha", "beta"}
     return sorted((set(table) & known) - own)
 
 

@@ -44,10 +44,6 @@ class SampledConfig(InPeriodsConfig, frozen=True):
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: int | None = None  # None: discounting never ends
-    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
-    alpha: float = 1.5
-    beta: float = 0.0
-    gamma: float = 2.0
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
@@ -55,9 +51,6 @@ class SampledConfig(InPeriodsConfig, frozen=True):
         return [
             *super().checks(),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
-            ("alpha", self.alpha == self.alpha, "a number"),
-            ("beta", self.beta == self.beta, "a number"),
-            ("gamma", self.gamma >= 0, "at least 0"),
         ]
 
 
@@ -108,9 +101,7 @@ class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     """Full-width CFR.  In `variant`'s place its parts may be given, and parts beside it override it."""
 
-    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: made of the parts that follow
-    regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
-    optimistic: bool | None = None
+    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: cfr
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None

@@ -30,8 +30,6 @@ def variant_of(config: FullWidthConfig) -> Variant:
     try:
         return variant(
             _named_variant(config.variant or "cfr"),
-            regret_minimiser=config.regret_minimiser,
-            optimistic=config.optimistic,
             alpha=config.alpha,
             beta=config.beta,
             averaging_power=config.averaging_power,

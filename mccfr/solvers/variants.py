@@ -157,7 +157,6 @@ PRESETS: Mapping[str, Variant] = {
     "cfr+": Variant("regret-matching-plus", beta=-inf, averaging_power=2.0),
     "lcfr": Variant(alpha=1.0, beta=1.0, averaging_power=1.0),
     "lcfr+": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=1.0),
-    "lcfr+quadratic": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=2.0),
     "dcfr": Variant(alpha=1.5, beta=0.0, averaging_power=2.0),
     "dcfr-pruning": Variant(alpha=1.5, beta=0.5, averaging_power=2.0),
     "nh-dcfr": Variant("normal-hedge", alpha=1.5, beta=0.0, averaging_power=2.0),
@@ -173,17 +172,14 @@ PRESETS: Mapping[str, Variant] = {
 }
 """Variants by the papers' names; `pcfr+` is that of Farina, Kroer & Sandholm 2021.
 
-`lcfr+` weighs iterations by t in regrets and average alike, as the paper has it; `lcfr+quadratic`, of no paper, is the
-same with the average of CFR+, by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15),
-HS-DCFR(30) and HS-PCFR+(15).
+`lcfr+` weighs iterations by t in regrets and average alike, as the paper has it.  `hs-dcfr`, `hs-dcfr-30`
+and `hs-pcfr+` are the schedules' paper's HS-DCFR(15), HS-DCFR(30) and HS-PCFR+(15).
 """
 
 
 def variant(
     name: "str | Variant" = "cfr",
     *,
-    regret_minimiser: str | None = None,
-    optimistic: bool | None = None,
     alpha: float | None = None,
     beta: float | None = None,
     averaging_power: float | None = None,
@@ -194,18 +190,14 @@ def variant(
 
     horizon  iterations that are planned, for the variants on a schedule; it may be put in place later
 
-    A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
-    unknown name and for parts that make no sense, alone or together.
+    Raises `ValueError` for an unknown name and for parts that make no sense, alone or together.
     """
     made = name if isinstance(name, Variant) else PRESETS.get(name)
     if made is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
-    if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
-        made = _with_minimiser(made, regret_minimiser)
     given = {
-        "optimistic": optimistic,
         "alpha": alpha,
         "beta": beta,
         "averaging_power": averaging_power,
@@ -215,13 +207,6 @@ def variant(
     made = replace(made, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     _check(made)
     return made
-
-
-def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
-    """The variant with another minimiser, and with what the minimiser brings."""
-    if regret_minimiser in _FLOORED:
-        made = replace(made, beta=-inf, optimistic=made.optimistic or regret_minimiser == "predictive")
-    return replace(made, regret_minimiser=regret_minimiser)
 
 
 def _ends(power: Power) -> tuple[float, float]:

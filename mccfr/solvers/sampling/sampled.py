@@ -37,9 +37,6 @@ def schedule_of(solver: SampledConfig) -> Schedule:
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
         solver.discount_until_nodes,
-        solver.alpha,
-        solver.beta,
-        solver.gamma,
     )
 
 
