@@ -21,7 +21,7 @@ from storage.locked_checkpoints import lock_each, open_locked
 from storage.manifest import content_hash
 
 CELLS = "cells"
-"""Field of a stage's state: {array: XXH3-128 of its cells}; stages of older versions have none."""
+"""Field of a stage's state: {array: XXH3-128 of its cells}."""
 HISTORY = "history"
 """Array of a stage whose buckets remember those before (`abstraction.history`)."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
@@ -64,8 +64,8 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
-    """The checksums of a stage's cells by array, {} in older versions; `ValueError` where they are no table."""
-    found = stage.state.get(CELLS, {})
+    """The checksums of a stage's cells by array; `ValueError` where it states none."""
+    found = stage.state.get(CELLS)
     if not isinstance(found, dict):
         raise ValueError(f"{stage.path}: state.json states {found!r} as {CELLS}: build the abstraction again")
     return found
@@ -99,7 +99,7 @@ class Abstraction:
         stage = self.stages[street]
         with _damage_is_bad_input():
             found = stage.read(name)
-        if CELLS in stage.state and stated_cells(stage).get(name) != cells_checksum(found):
+        if stated_cells(stage).get(name) != cells_checksum(found):
             raise ValueError(f"{stage.path}: array {name!r} holds other cells than state.json states: build it again")
         return found
 
@@ -120,23 +120,17 @@ class Abstraction:
 
     def content_hashes(self) -> dict[str, str]:
         """Hash of the cells of each street's arrays, whatever they were built by and however they are stored."""
-        return {street: self._content_hash(street, stage) for street, stage in self.stages.items()}
+        return {street: self._content_hash(stage) for street, stage in self.stages.items()}
 
-    def _content_hash(self, street: str, stage: Checkpoint) -> str:
+    def _content_hash(self, stage: Checkpoint) -> str:
         cells = stated_cells(stage)
-        if not cells:  # of an older version
-            cells = {spec.name: cells_checksum(self._read(street, spec.name)) for spec in stage.specs}
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 
     def check_cells(self) -> None:
-        """Raise `ValueError` where a street's arrays hold other cells than it states; older versions state none."""
+        """Raise `ValueError` where a street's arrays hold other cells than it states."""
         for street, stage in self.stages.items():
-            for spec in stage.specs if CELLS in stage.state else ():
+            for spec in stage.specs:
                 self._read(street, spec.name)
-
-    def manifest_hashes(self) -> dict[str, str]:
-        """Hash of each street's manifest: what runs of older versions have noted in place of `content_hashes`."""
-        return {street: stage.content_hash for street, stage in self.stages.items()}
 
     def origin(self) -> dict[str, Any]:
         """What made the buckets, as JSON: the hash of all streets' hashes; of each street hash, buckets and recipe."""

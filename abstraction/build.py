@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.buckets import CELLS, HISTORY
+from abstraction.buckets import CELLS, HISTORY, stated_cells
 from abstraction.deck import Near, StandardDeck
 from abstraction.history import Table
 from abstraction.keeper import SECONDS, FileKeeper
@@ -244,11 +244,7 @@ def _is_begun(path: Path) -> bool:
 
 def _content(stage: Checkpoint) -> str:
     """Hash of a stage's cells and identity; unlike the manifest's, it does not hold the stage's number."""
-    if CELLS in stage.state:
-        return content_hash({CELLS: stage.state[CELLS], **stage.identity})
-    # of a stage of an older version: what those that were built after it have noted
-    files = {name: [file.length_bytes, file.checksum] for name, file in stage.files.items()}
-    return content_hash({"files": files, **stage.identity})
+    return content_hash({CELLS: stated_cells(stage), **stage.identity})
 
 
 def _table(stage: Checkpoint) -> tuple[NDArray[Any], Table]:

@@ -35,8 +35,6 @@ FORMAT_VERSION = 3
 """Of checkpoints whose arrays are in chunks: their files are listed with XXH3-128."""
 WHOLE_VERSION = 2
 """Of checkpoints whose arrays are whole (`storage.contiguous`), listed with CRC-32C."""
-_UNBOUND_VERSION = 1
-"""In chunks, and listed with CRC-32C: of a Zarr chunk, which ends with its own, that says nothing but its length."""
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -106,7 +104,6 @@ class Checkpoint:
             self.files = listed_files(manifest["files"])
             self._cells = msgspec.convert(manifest.get(CELLS, {}), dict[str, FileCells])
             self._layout = table_format(self.format)
-            self._version = manifest["format_version"]
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
                 if type(value) is not kind:
                     raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
@@ -117,16 +114,6 @@ class Checkpoint:
         self.state: dict[str, Any] = read_json(path / STATE)
         if not isinstance(self.state, dict):
             raise ValueError(f"{path / STATE} holds a {type(self.state).__name__}; an object is needed")
-
-    @property
-    def unseen(self) -> str | None:
-        """What no check of its files can see, in one sentence; None where there is nothing."""
-        if self._version != _UNBOUND_VERSION or self.format != "zarr":
-            return None
-        return (
-            f"{self.path} is of format version {_UNBOUND_VERSION}, whose manifest cannot tell a chunk of a table from "
-            f"another of equal length: what is written today, in version {FORMAT_VERSION}, can"
-        )
 
     def _check_files(self, names: Iterable[str]) -> None:
         for name in names:
@@ -314,9 +301,7 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
     if linked:
         raise DamagedError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
     with _inside(path):
-        return kind(
-            path, read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, WHOLE_VERSION])
-        )
+        return kind(path, read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION, [WHOLE_VERSION]))
 
 
 def verify(path: Path) -> list[str]:

@@ -17,6 +17,8 @@ from storage import durable
 from storage.damage import DamagedError, reading
 from storage.json_files import parse_json, read_bounded
 
+LAST_OLDER = "0.1.0"
+"""The last version of mccfr that reads the format versions before today's."""
 _HASH = "content_hash"
 _OWN_FIELDS = ("format", "format_version", _HASH)
 
@@ -76,14 +78,14 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
     return content[_HASH]
 
 
-def read_manifest(path: Path, format_name: str, format_version: int, older: Collection[int] = ()) -> dict[str, Any]:
+def read_manifest(path: Path, format_name: str, format_version: int, others: Collection[int] = ()) -> dict[str, Any]:
     """Read a manifest and check its integrity, then its format and version.
 
     Args:
         path:           the manifest's file
         format_name:    the format it must have
         format_version: the version that is written today
-        older:          versions that are read as well; the caller looks at `format_version` in what is returned
+        others:         versions that are read as well
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -111,10 +113,12 @@ def read_manifest(path: Path, format_name: str, format_version: int, older: Coll
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
     version = content.get("format_version")
-    if version != format_version and version not in older:
+    if version != format_version and version not in others:
+        known = sorted({*others, format_version})
+        reader = f"mccfr {LAST_OLDER}" if isinstance(version, int) and version < known[-1] else "a later mccfr"
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{', '.join(map(str, sorted({*older, format_version})))}: use a program of that version"
+            f"{', '.join(map(str, known))}: use {reader}, which reads that version"
         )
     content[_HASH] = stated
     return content

@@ -156,13 +156,6 @@ DRAWN = (
         "mccfr/runs/test_saving.py",
     ),
     Defect(
-        "mccfr.runs.directory.verification",
-        "if stage.unseen is not None:",
-        "if not (stage.unseen is not None):",
-        "What cannot be seen of old stages is not said.",
-        "mccfr/runs/test_unbound.py::test_an_abstraction_is_its_cells_whoever_has_built_it",
-    ),
-    Defect(
         "mccfr.runs.session.saving",
         "for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):",
         "for wait in (*(FINAL_WAITS_SECONDS if not (stop.done) else ()), None):",

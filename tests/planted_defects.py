@@ -171,7 +171,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.manifest",
-        "if version != format_version and version not in older:",
+        "if version != format_version and version not in others:",
         "if version > format_version:",
         "Manifests of versions that are not read any more are read.",
         f"{DURABLE}::test_other_formats_and_versions_are_refused_with_both_values",

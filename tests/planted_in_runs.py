@@ -61,10 +61,10 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.buckets",
-        "if CELLS in stage.state and stated_cells(stage).get(name) != cells_checksum(found):",
+        "if stated_cells(stage).get(name) != cells_checksum(found):",
         "if False:",
         "Buckets are not compared with the cells that their stage states.",
-        f"{RUNS}/test_unbound.py::test_a_stage_that_states_other_cells_is_damaged",
+        f"{RUNS}/test_abstractions_of_runs.py::test_a_stage_that_states_other_cells_is_damaged",
     ),
     # --- run directories ---
     Defect(
@@ -86,7 +86,7 @@ IN_RUNS = (
         "    if found != hashes:",
         "    if False:",
         "A run is opened on another abstraction.",
-        f"{RUNS}/test_unbound.py::test_an_abstraction_is_its_cells_whoever_has_built_it",
+        f"{RUNS}/test_abstractions_of_runs.py::test_an_abstraction_is_its_cells_whoever_has_built_it",
     ),
     Defect(
         "mccfr.runs.directory.run",

@@ -10,6 +10,7 @@ from mccfr.config.games import GameConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import build_game
 from mccfr.policy import write_policy
+from mccfr.policy.layout import FORMAT, FORMAT_VERSION
 from storage import durable
 from storage.json_files import read_json
 from storage.manifest import write_manifest
@@ -38,4 +39,4 @@ def sign(out, **fields):
             files[path.name] = {"length_bytes": length, "crc32c": crc}
     own = ("format", "format_version", "content_hash")
     kept = {key: value for key, value in meta.items() if key not in own}
-    write_manifest(out / "meta.json", "policy", 2, {**kept, "files": files, **fields})
+    write_manifest(out / "meta.json", FORMAT, FORMAT_VERSION, {**kept, "files": files, **fields})

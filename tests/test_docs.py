@@ -100,11 +100,11 @@ NOT_WRITTEN = {"named"}
 
 
 def keys() -> set[str]:
-    """Every key of every table but of those that only runs of former versions have."""
+    """Return every key of every table."""
     found = set()
     for module in (games, solvers, tables, recipe):
         for struct in vars(module).values():
-            if isinstance(struct, type) and issubclass(struct, msgspec.Struct) and not getattr(struct, "former", None):
+            if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
                 found |= {field.encode_name for field in msgspec.structs.fields(struct)}
     return found - NOT_WRITTEN
 

@@ -34,17 +34,16 @@ KEYS = {
     "DeepCfrConfig": 17,
     "EvaluationConfig": 13,
     "PokerGame": 13,
-    "FullWidthConfig": 12,
+    "FullWidthConfig": 10,
     "RunSettings": 12,
     "HoldemSubgame": 10,
     "Menu": 9,
     "PlayerMenu": 7,
-    "SampledConfig": 6,
     "TablesConfig": 6,
 }
 KEYS_OF_OTHERS = 5
 """Of a table, those apart that it shares with others."""
-ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 8), (PRESETS, 17), (MINIMISERS, 4), (FORMATS, 6)]
+ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 8), (PRESETS, 16), (MINIMISERS, 4), (FORMATS, 6)]
 FILE_LINES, PAGE_WORDS = 500, 4_050
 
 

@@ -9,15 +9,16 @@ Shows:
 
 import json
 import shutil
-import tarfile
 
 import pytest
 from fuzzing import is_sentence
 from manifests import forge, forge_document
-from places import DATA
 from policies import write_random
+from sessions import EXTERNAL, make, trained
+from small_games import small_recipe
 
 from abstraction.buckets import Abstraction
+from abstraction.build import Builder
 from mccfr.cluster.pool import RECORDS
 from mccfr.cluster.status import cluster_status
 from mccfr.config.games import KuhnGame
@@ -43,16 +44,13 @@ VALUES = (None, [], {}, 5, "x", True, [[]], [None], {"x": {}})
 def sound(tmp_path_factory):
     """One artefact of each kind."""
     root = tmp_path_factory.mktemp("sound")
-    for name in ("runs3", "bound"):
-        with tarfile.open(DATA / f"formats/{name}.tar.xz") as packed:
-            packed.extractall(root, filter="data")
+    trained(make(root / "run", EXTERNAL), nodes=20_000)
+    Builder(small_recipe(root / "small.toml"), root / "abstraction").build()
     write_random(root / "policy", KuhnGame())
-    (root / "runs3/linear").rename(root / "run")
-    (root / "bound/abstraction").rename(root / "abstraction")
     (root / "networks").mkdir()
     networks = {
         "format": "mccfr-networks",
-        "format_version": 1,
+        "format_version": 2,
         "game": {"name": "kuhn"},
         "solver": {"algorithm": "deep-cfr"},
         "outputs": "advantages",

@@ -37,7 +37,7 @@ class FirstAction(Algorithm):
 
     options: ClassVar = FirstActionConfig
 
-    def layout(self, game, wide=None):
+    def layout(self, game):
         return make_layout(game)
 
     def solver(self, game, tables, share=None):

@@ -36,7 +36,7 @@ ENDGAME = ROOT / "runs" / "games" / "river.txt"
 # --- the C program ---
 
 C_NAMES = {
-    **{"cfr": "CFR", "cfr+": "CFR+", "lcfr": "LCFR", "lcfr+": "LCFR+", "lcfr+quadratic": "LCFR+g2"},
+    **{"cfr": "CFR", "cfr+": "CFR+", "lcfr": "LCFR", "lcfr+": "LCFR+"},
     **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
     **{"optimistic-lcfr": "Opt-LCFR", "optimistic-dcfr": "Opt-DCFR_1.5_0_2"},
 }

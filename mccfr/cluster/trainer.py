@@ -161,7 +161,7 @@ class Trainer:
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
-        name = self._run.run_id or self._run.manifest["identity"]  # runs of one configuration have copies of their own
+        name = self._run.run_id  # runs of one configuration have copies of their own
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _read_from_checkpoint(

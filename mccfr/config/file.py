@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
-from mccfr.config.former import GONE_KEYS, as_former
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
-from mccfr.config.solvers import FORMER, OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
+from mccfr.config.solvers import OPTIONS, OpaqueSolver, SolverConfig
 from mccfr.config.spot import spot_table
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, fields_of, first_refused
-from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, PREFLOP_SUMS, Config
+from mccfr.config.tables import Config
 from storage.damage import DamagedError, reading
 
 DEFAULT_ALGORITHM = "external-sampling"
@@ -144,12 +143,6 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """Convert a table of the document to its struct; `ValueError` with key, value and allowed values."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
-    elif isinstance(table, Mapping) and not (key == "tables" and table.get("strategy_sums") == "preflop"):
-        kind, table = as_former(key, None, table, kind)
-    if key == "tables" and isinstance(table, Mapping):
-        former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
-        kind = FORMER_TABLES if former else kind
-        kind = PREFLOP_SUMS if table.get("strategy_sums") == "preflop" else kind
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
@@ -178,7 +171,6 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
         takers = "'external-sampling' and 'public-chance-sampling'"
         raise ValueError(f"solver.opponent_abstraction goes with solver.algorithm = {takers} alone: leave it out")
     own = {inside: value for inside, value in table.items() if inside not in foreign}
-    kind, own = as_former(key, name, own, kind)
     return kind, {**own, field: name}
 
 
@@ -188,8 +180,7 @@ def options_named(table: str, name: str) -> Any:
     User code must be loaded already.
     """
     kinds, field, _ = _TAGGED[table]
-    former = FORMER.get(name) if table == "solver" else None
-    return kinds.get(name) or former or made_options(outside.NAMED[table, field], name)
+    return kinds.get(name) or made_options(outside.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:
@@ -214,16 +205,13 @@ def _plain(value: Any) -> Any:
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Return keys of `[solver]` that belong to other algorithms, or have no effect without `dcfr`."""
+    """Return the keys of a document's `[solver]` that belong to another algorithm."""
     table = document.get("solver", {})
     algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
     options = options_named("solver", algorithm) or SolverConfig
     kinds = (*OPTIONS.values(), *loaded_options(outside.ALGORITHMS))
     known = {key for kind in kinds for key in kind.__struct_fields__}
-    known |= {key for (of, _), gone in GONE_KEYS.items() if of == "solver" for key in gone}
-    own = {*options.__struct_fields__, *GONE_KEYS.get(("solver", algorithm), ())}
-    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
-        own -= {"alpha", "beta"}
+    own = set(options.__struct_fields__)
     return sorted((set(table) & known) - own)
 
 

@@ -1,9 +1,7 @@
 """The `[solver]` table of each algorithm, as frozen structs with the defaults of all keys."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
-
-import msgspec
+from typing import Literal
 
 from mccfr.config.table import Check, Table
 
@@ -45,10 +43,6 @@ class SampledConfig(InPeriodsConfig, frozen=True):
 
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: int | None = None  # None: discounting never ends
-    # exponents of "dcfr" for positive regrets, negative regrets and strategy sums, as the paper recommends
-    alpha: float = 1.5
-    beta: float = 0.0
-    gamma: float = 2.0
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
@@ -56,9 +50,6 @@ class SampledConfig(InPeriodsConfig, frozen=True):
         return [
             *super().checks(),
             ("discount_until_nodes", until is None or until >= 0, "at least 0"),
-            ("alpha", self.alpha == self.alpha, "a number"),
-            ("beta", self.beta == self.beta, "a number"),
-            ("gamma", self.gamma >= 0, "at least 0"),
         ]
 
 
@@ -109,9 +100,7 @@ class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     """Full-width CFR: a preset `variant`, or its parts; parts given beside a variant override it."""
 
-    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: composed of the following parts
-    regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
-    optimistic: bool | None = None
+    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: cfr
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
@@ -208,40 +197,4 @@ OPTIONS: dict[str, type[SolverConfig]] = {
         DeepCfrConfig,
     )
 }
-"""The `[solver]` struct of each built-in algorithm; `mccfr.config.made` has those of users."""
-
-
-def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    """Return the struct of runs that are read but no longer trained, with their removed keys and defaults.
-
-    what  describes the removed feature and its replacement, for messages
-    """
-    fields = [(key, Any, default) for key, default in keys.items()]
-    made: Any = msgspec.defstruct(
-        "FormerConfig", fields, bases=(of,), namespace={"former": what}, tag=name, frozen=True, kw_only=True
-    )
-    return cast("type[SolverConfig]", made)
-
-
-def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
-    return _former(name, SampledConfig, what, keys)
-
-
-LAST_TRAINED = "0.1.0"
-"""Last version that could train the following."""
-
-FORMER: dict[str, type[SolverConfig]] = {
-    "average-strategy-sampling": _named(
-        "average-strategy-sampling",
-        "average_strategy:AverageStrategySampling",
-        {"epsilon": 0.05, "threshold": 1000.0, "bonus": 1_000_000.0},
-    ),
-    "robust-sampling": _named("robust-sampling", "robust:RobustSampling", {"most_actions": 2}),
-    "targeted-sampling": _named(
-        "targeted-sampling",
-        "targeted:TargetedSampling",
-        {"full_share": 0.2, "targets": (), "target_shares": (), "close_chips": 0.0},
-    ),
-}
-"""Removed algorithms by name: their runs are read, but not trained."""
+"""The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""

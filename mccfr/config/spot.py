@@ -10,7 +10,6 @@ from storage.damage import DamagedError, reading
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
-_FORMER = {"stack": 20_000, "big_blind": 100}
 _MAX_BYTES = 1 << 20
 STREETS = ("preflop", "flop", "turn", "river")
 
@@ -18,9 +17,7 @@ STREETS = ("preflop", "flop", "turn", "river")
 def spot_table(table: Any, beside: Sequence[Path]) -> Any:
     """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
 
-    `oop` and `ip` become the names that the rules use; file names are relative to `beside`. For a game from a file,
-    values equal to the defaults are left out, so that its identity stays. Raises `ValueError` for a menu that
-    names a position twice, or a range file that cannot be read.
+    Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
     """
     if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
         return table
@@ -29,8 +26,6 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
         table["menu"] = {key: _positions(key, value) for key, value in table["menu"].items()}
     if table.get("name") != SUBGAME:
         return table
-    if "file" in table:
-        table = {key: value for key, value in table.items() if key not in _FORMER or value != _FORMER[key]}
     if isinstance(table.get("ranges"), Mapping):
         folder = beside[0] if beside else Path()
         table["ranges"] = {key: _short(key, _read(key, value, folder)) for key, value in table["ranges"].items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from functools import cache, reduce
-from typing import ClassVar
 
 import msgspec
 
@@ -15,9 +14,6 @@ fields_of = cache(msgspec.structs.fields)
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A TOML table; unknown keys are errors."""
-
-    former: ClassVar[str | None] = None
-    """Phrase for a removed feature, if a run with this table is read but no longer trained."""
 
     def checks(self) -> list[Check]:
         """Return checks of the table's own keys that types cannot express."""

@@ -53,30 +53,6 @@ def _size_problem(text: str | None) -> str | None:
     return None
 
 
-FORMER_DTYPES = ("int16", "float16", "bfloat16")
-"""Removed dtypes of cells: runs with them are read, but not trained."""
-
-FORMER_TABLES = msgspec.defstruct(
-    "FormerTablesConfig",
-    [("regret_dtype", str, "float32"), ("sum_dtype", str, "auto")],
-    bases=(TablesConfig,),
-    namespace={"former": "[tables] with cells of 16 bits, in whose place there are those of 32 now,"},
-    frozen=True,
-)
-"""The `[tables]` struct of runs with 16-bit cells."""
-
-PREFLOP_SUMS = msgspec.defstruct(
-    "PreflopSumsConfig",
-    [("strategy_sums", str, "all"), ("snapshot_nodes", int | None, None)],
-    bases=(FORMER_TABLES,),
-    namespace={"former": "tables.strategy_sums = 'preflop', in whose place all streets have sums now,"},
-    frozen=True,
-)
-"""The `[tables]` struct of runs with strategy sums on the first street only.
-
-The average strategy of later streets is that of snapshots.
-"""
-
 CYCLE_ITERATIONS = 1_000_000
 """Default iterations of a cycle of blocks.
 

@@ -123,7 +123,7 @@ class Ground(Algorithm):
         """Before the first iteration of a session."""
         self.given, self.root, self.infosets = self.config.solver, *histories(game, tables, self.keeps)
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """As `Algorithm.layout`, in float64."""
         made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
         rows = [spec for spec in made.specs if spec.name.startswith("regret")]

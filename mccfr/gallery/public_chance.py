@@ -5,7 +5,6 @@ A board is drawn, and the public tree walked with all hands at once: reach and v
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +19,11 @@ class PublicChanceSampling(Ground):
 
     traits = replace(TRAITS, over_histories=False)
 
-    def layout(self, game: Game, wide: Any = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """As `Ground.layout`; `ValueError` for cards that are not listed."""
         if game.cards.boards is None:
             raise ValueError(f"{type(self).__name__} needs hands and boards that are listed, and {game.name} has none")
-        return super().layout(game, wide)
+        return super().layout(game)
 
     def begin(self, game: Game, tables: TableSet) -> None:
         """As `Ground.begin`."""

@@ -14,7 +14,6 @@ from abstraction.buckets import Abstraction, is_abstraction
 from abstraction.history import Histories, Table
 from abstraction.recipe import LOSSLESS_BUCKETS, PERCENTILES, bucket_count, load_recipe, remembers
 from mccfr.cards.deck import STREET_NAMES, WholeDeck
-from mccfr.config.former import former_value
 from mccfr.config.games import FlopHoldemGame, HoldemGame, LimitHoldemGame
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.betting import build_tree
@@ -66,15 +65,14 @@ _FLOP_BLINDS = 50.0, 100.0
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
     """Build two-street hold'em with one bet size, lossless without an abstraction; raises as `holdem`."""
     _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
-    blinds = former_value(config, "blinds", _FLOP_BLINDS)
-    rules = flop_holdem_rules(blinds, config.bet, _raises(config), config.board_cards, limp=config.limp)
+    rules = flop_holdem_rules(_FLOP_BLINDS, config.bet, _raises(config), config.board_cards, limp=config.limp)
     known = config.board_cards
     deck = _lossless_deck(known) if abstraction is None else _deck((0, known), abstraction, base)
     return Game(
         "flop-holdem",
         build_tree(rules),
         deck,
-        big_blind_chips=float(blinds[1]),
+        big_blind_chips=_FLOP_BLINDS[1],
         pot_chips=float(sum(rules.put_in)),
     )
 

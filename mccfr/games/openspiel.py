@@ -3,7 +3,6 @@
 from typing import Any
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.former import former_value
 from mccfr.config.games import OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
@@ -51,8 +50,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions], names)
 
     name = f"game.game = {config.game!r}"
-    most = former_value(config, "max_histories", MOST_HISTORIES)
-    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=most, name=name)
+    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=MOST_HISTORIES, name=name)
     return Game("openspiel", tree, NO_CARDS, pot_chips=largest_payoff(tree))
 
 

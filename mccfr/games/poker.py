@@ -12,7 +12,6 @@ import numpy as np
 
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.small_deck import small_deck
-from mccfr.config.former import former_value
 from mccfr.config.games import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
@@ -42,11 +41,10 @@ def leduc(config: LeducGame) -> Game:
     def targets(state: BettingState) -> list[float]:
         return [state.to_call + size for size in sizes[state.street]] if state.bets < config.raises else []
 
-    ante = former_value(config, "ante", 1)
-    rules = BettingRules((ante, ante), (0, 0), targets, board_cards=(0, 1))
+    rules = BettingRules((1, 1), (0, 0), targets, board_cards=(0, 1))
     letters = "JQK" if config.ranks == 3 else None
     cards = small_deck(config.ranks, config.suits, 1, [0, 1], merge_suits=config.merge_suits, names=letters)
-    return Game("leduc", build_tree(rules), cards, pot_chips=2 * ante)
+    return Game("leduc", build_tree(rules), cards, pot_chips=2)
 
 
 def poker(config: PokerGame) -> Game:
@@ -152,9 +150,8 @@ def akq(config: AkqGame) -> Game:
 
     Each player has put in half of a pot of 2 chips and may bet 1.
     """
-    half, bet = former_value(config, "pot", 2) / 2, former_value(config, "bet", 1)
-    rules = BettingRules((half, half), (0,), lambda state: [half + bet] if state.bets == 0 else [], check_closes=True)
-    return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=2 * half)
+    rules = BettingRules((1, 1), (0,), lambda state: [2] if state.bets == 0 else [], check_closes=True)
+    return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=2)
 
 
 def clairvoyance(config: ClairvoyanceGame) -> Game:
@@ -174,8 +171,7 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
         # The pot holds 2·to_call if there is no bet to call; the second player never bets.
         return [state.to_call * (1 + 2 * config.bet)] if state.player == 0 else []
 
-    half = former_value(config, "pot", 1.0) / 2
-    rules = BettingRules((half, half), (0,) * config.streets, targets, check_closes=True)
+    rules = BettingRules((0.5, 0.5), (0,) * config.streets, targets, check_closes=True)
     hands = ["nuts", "bluffcatcher", "air"]
     bucket = np.array([[[0, -1, 1]], [[-1, 0, -1]]], np.int32)
     cards = ListedCards(
@@ -188,4 +184,4 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
         [bucket] * config.streets,
         np.array([[2, 1]] * config.streets, np.int64),
     )
-    return Game("clairvoyance", build_tree(rules), cards, offset_chips=half, pot_chips=2 * half)
+    return Game("clairvoyance", build_tree(rules), cards, offset_chips=0.5, pot_chips=1)

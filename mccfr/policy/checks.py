@@ -90,7 +90,6 @@ class Provenance(msgspec.Struct, frozen=True):
 class MetaFields(msgspec.Struct, frozen=True):
     """The part of meta.json that reading a policy depends on."""
 
-    format_version: int
     name: str
     big_blind_chips: float | None
     pot_chips: float
@@ -100,10 +99,10 @@ class MetaFields(msgspec.Struct, frozen=True):
     quantisation: Quantisation
     provenance: Provenance
     game: dict[str, Any]
+    bucket_tables: list[BucketTable]
+    row_checksums: RowChecksumFields
     board_cards: list[int] | None = None
     abstraction: Origin | None = None
-    bucket_tables: list[BucketTable] | None = None
-    row_checksums: RowChecksumFields | None = None
     rake: RakeFields | None = None
 
     @property
@@ -115,15 +114,11 @@ class MetaFields(msgspec.Struct, frozen=True):
 
 def check_meta(meta: Mapping[str, Any]) -> MetaFields:
     """The typed fields of a meta.json; `ValueError` where one is missing, of another type or out of range."""
-    own = MetaFields.__struct_fields__
-    if meta.get("format_version") == 1:
-        own = tuple(name for name in own if name not in _SINCE_2)
     try:
-        fields = msgspec.convert({name: meta[name] for name in own if name in meta}, MetaFields)
+        fields = msgspec.convert(dict(meta), MetaFields)
     except msgspec.ValidationError as error:
         raise ValueError(f"meta.json: {str(error).replace('`', '')}") from None
-    if fields.format_version > 1:
-        _check_since_2(fields)
+    _check_tables(fields)
     for value in (fields.pot_chips, fields.offset_chips, fields.big_blind_chips or 1.0):
         _require(isfinite(value), "meta.json", f"states {value} chips")
     _require(fields.pot_chips > 0, "meta.json", f"states a pot of {fields.pot_chips} chips")
@@ -138,15 +133,9 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
     return fields
 
 
-_SINCE_2 = ("abstraction", "bucket_tables", "row_checksums")
-
-
-def _check_since_2(fields: MetaFields) -> None:
-    """What format 2 has stated since: bucket tables with their mark, and row checksums."""
+def _check_tables(fields: MetaFields) -> None:
+    """Check what is stated of bucket tables, their mark and the row checksums."""
     found, checksums = fields.bucket_tables, fields.row_checksums
-    _require(found is not None, "meta.json", "has no bucket_tables")
-    _require(checksums is not None, "meta.json", "has no row_checksums")
-    assert found is not None and checksums is not None
     _require(checksums.file == ROW_CHECKSUMS_FILE, "meta.json", f"names the row checksums {checksums.file}")
     _require(len(found) in (0, fields.streets), "meta.json", f"has {len(found)} bucket_tables")
     for table in found:
@@ -332,12 +321,12 @@ def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: in
 
 
 def check_deck_buckets(
-    file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int | None
+    file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int
 ) -> None:
     """`ValueError` unless a street's table [canonical boards, 1326] has a bucket wherever a hand can be.
 
     boards  [canonical boards, n] their cards
-    mark    what must stand in all other places; None: anything
+    mark    what must stand in all other places
     """
 
     def problem(first: int) -> str | None:
@@ -347,11 +336,7 @@ def check_deck_buckets(
             for card in boards[start : start + _PIECE_BOARDS].T:
                 hits |= holds_card()[card]
             known = part < buckets
-            if mark is None and not (known | hits).all():
-                return f"has a bucket above {buckets - 1} on a board from {start} on"
-            if mark is not None and not (
-                (known ^ hits).all() and np.count_nonzero(part == mark) == np.count_nonzero(hits)
-            ):
+            if not ((known ^ hits).all() and np.count_nonzero(part == mark) == np.count_nonzero(hits)):
                 return f"has a bucket above {buckets - 1}, or one of an impossible hand, on a board from {start} on"
         return None
 

@@ -29,8 +29,7 @@ so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[
 history history_streetS[bucket before, what that says].
 
 Bucket tables of both kinds are uint8 where all numbers and the mark of impossible hands fit, else uint16 or uint32; the
-mark is the dtype's largest number, and `bucket_tables` of meta.json states it.  In format 1 they were uint16 or uint32
-(deck) and int32 with -1 (cards), and there were no streets, chips, lines, row checksums and recipe.
+mark is the dtype's largest number, and `bucket_tables` of meta.json states it.
 """
 
 from collections.abc import Iterator
@@ -48,8 +47,7 @@ from mccfr.trees.lines import all_lines
 DECK = WholeDeck.stem
 """How the files of a whole deck's buckets begin: too large to be read at once, they are mapped; policies share them."""
 FORMAT = "policy"
-FORMAT_VERSION = 2
-OLDER_VERSIONS = (1,)
+FORMAT_VERSION = 3
 META = "meta.json"
 LINES = "tree_line"
 """Texts for other programs: this one makes them from the labels."""

@@ -15,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.locks import with_stated_locks
 from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
-from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
+from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, block_file
 from mccfr.policy.profile import Behaviour, Profile, place
 from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
@@ -82,13 +82,13 @@ class Policy(Behaviour):
 
     @classmethod
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
-        """Open a policy, of this format or an older one.
+        """Open a policy.
 
         check  True: length and checksum of every file, and the sum of every row, are compared, which reads all of it
                once.  False, for programs that open one policy often: of the tables of probabilities, weights and a
                deck's buckets only the lengths, so that opening takes no longer for large ones; look-ups then compare
                the checksum of the piece of a table that they touch, once, and refuse a row that does not sum to its
-               total.  (Format 1 has no checksums of pieces.)
+               total.
 
         Raises `FileNotFoundError` where there is no policy, `DamagedError` where a file is missing, damaged or a link,
         `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the
@@ -295,13 +295,11 @@ def _read_meta(path: Path) -> dict[str, Any]:
         found = (path / META).is_file()
     if not found:
         raise FileNotFoundError(f"{path} is not a policy: it has no {META}; give a directory that mccfr export wrote")
-    return read_manifest(path / META, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    return read_manifest(path / META, FORMAT, FORMAT_VERSION)
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """[P] the checksums of pieces of tables; none in format 1."""
-    if fields.row_checksums is None:
-        return np.zeros(0, np.uint32)
+    """Return the checksums of pieces of tables, [P]."""
     found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
     if found is None or found.ndim != 1 or found.dtype != np.uint32:
         raise ValueError(f"{ROW_CHECKSUMS_FILE} is missing from {META}, or is no list of uint32")
@@ -350,9 +348,7 @@ def verify_policy(path: Path) -> list[str]:
 
 
 def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[str]:
-    """What is wrong with files that say again, for other readers, what others hold: since format 2."""
-    if fields.row_checksums is None:
-        return []
+    """What is wrong with files that say again, for other readers, what others hold."""
     files = policy.meta["files"]
     known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
     if set(fields.row_checksums.tables) != known:

@@ -1,4 +1,4 @@
-"""From the arrays and texts of a policy directory, of whatever format, back to the game."""
+"""From the arrays and texts of a policy directory back to the game."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Guards:
 
     path       of the policy
     fields     of its meta.json
-    checksums  [P] uint32, empty in format 1
+    checksums  [P] uint32
     checked    the tables were checked in whole: nothing is left to compare
     """
 
@@ -54,9 +54,9 @@ class Guards:
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
         """A mapped table by the name of its file; `ValueError` where it has no checksums."""
         stated = self.fields.row_checksums
-        if stated is not None and name not in stated.tables:
+        if name not in stated.tables:
             raise ValueError(f"{META} states no row checksums of {name}")
-        pieces = None if stated is None or self.checked else stated.tables[name]
+        pieces = None if self.checked else stated.tables[name]
         return GuardedTable(str(self.path / name), rows, pieces, self.checksums)
 
 
@@ -103,9 +103,7 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
     if tree.action_names is not None and len(tree.action_names) != len(labels):
         raise ValueError(f"tree_action.json has {len(tree.action_names)} names for {len(labels)} nodes")
     check_tree(tree)
-    if meta.format_version > 1 and not np.array_equal(
-        _array(arrays, "tree_street", nodes, np.dtype(np.int8)), tree.street
-    ):
+    if not np.array_equal(_array(arrays, "tree_street", nodes, np.dtype(np.int8)), tree.street):
         raise ValueError("tree_street.npy contradicts tree_block.npy")
     if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
         raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
@@ -132,10 +130,8 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
     return found
 
 
-def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable | None:
-    """What meta.json says of a street's bucket table; None in format 1."""
-    if meta.bucket_tables is None:
-        return None
+def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
+    """Return what meta.json says of a street's bucket table."""
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -155,10 +151,8 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
         name = f"{DECK}buckets_street{street}.npy"
         table, stated = _present(arrays, name.removesuffix(".npy")), _stated_table(meta, street, name)
         boards = (BOARD_COUNTS.get(cards, 1), COMBO_COUNT)
-        dtypes = ("uint16", "uint32") if stated is None else (stated.dtype,)
-        if table.shape != boards or table.dtype.name not in dtypes:
-            wanted = f"{boards} of {' or '.join(dtypes)}"
-            raise ValueError(f"{name} has shape {table.shape} of {table.dtype}; {wanted} is needed")
+        if table.shape != boards or table.dtype.name != stated.dtype:
+            raise ValueError(f"{name} has shape {table.shape} of {table.dtype}; {boards} of {stated.dtype} is needed")
         tables.append(guards.table(name, table))
         name, location = f"{DECK}location_{cards}.npy", None
         if cards:
@@ -167,8 +161,8 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
         locations.append(location)
         if guards.checked:
             dealt_boards = np.zeros((1, 0), np.int8) if location is None else check_location(name, location.rows, cards)
-            mark = None if stated is None else stated.impossible
-            check_deck_buckets(f"{DECK}buckets_street{street}.npy", table, dealt_boards, counts[street], mark)
+            file = f"{DECK}buckets_street{street}.npy"
+            check_deck_buckets(file, table, dealt_boards, counts[street], stated.impossible)
     permutation = _present(arrays, f"{DECK}hole_permutation")
     check_permutations(f"{DECK}hole_permutation.npy", permutation)
     mapped = MappedTables(tables, locations, permutation, counts)
@@ -204,8 +198,6 @@ def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArra
     """A street's buckets with NO_BUCKET where a hand is impossible: int32, if the file is what it should be."""
     name = f"cards_bucket_street{street}"
     table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")
-    if stated is None:
-        return table
     if table.dtype != np.dtype(stated.dtype):
         raise ValueError(f"{name}.npy is of {table.dtype}; {META} states {stated.dtype}")
     return np.where(table == stated.impossible, NO_BUCKET, table.astype(np.int64)).astype(np.int32)

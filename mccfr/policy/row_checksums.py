@@ -84,7 +84,7 @@ class GuardedTable:
     ) -> None:
         """A table [rows, ...] of a file, which messages name.
 
-        pieces     None: nothing is compared, because the table was checked in whole, or is of format 1
+        pieces     None: nothing is compared, because the table was checked in whole
         checksums  [P] of the whole policy
         Raises `ValueError` where the checksums do not reach.
         """

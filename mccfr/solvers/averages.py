@@ -1,10 +1,8 @@
 """Computes the average strategies of a run from its tables."""
 
-from functools import partial
 from typing import Any
 
 from mccfr.games.game import Game
-from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, average_strategy
 
@@ -25,9 +23,6 @@ class Averages:
     keeps_networks: bool = False
     """Whether the run's strategy is given by networks, which `networks` returns."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self._schedule = schedule
-
     def takes(self, table: str) -> bool:
         """Return whether the averages or `figures` use the table of this name."""
         return table.startswith("strategy_sum")
@@ -40,10 +35,10 @@ class Averages:
         The tables must have strategy sums on all streets.  Raises `ValueError` for sums that no run can write and for
         an unknown name.
         """
-        del iterations
+        del nodes, iterations
         if name is not None:
             raise ValueError(f"average = {name!r}: the run has one average strategy, of its sums; leave the name out")
-        return average_strategy(game, tables, partial(self._schedule.faded, nodes=nodes))
+        return average_strategy(game, tables)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Any:
         """Return the networks of one of `names` (None: the first) as `mccfr.solvers.deep.asked.Networks`."""

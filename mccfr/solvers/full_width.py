@@ -17,8 +17,7 @@ from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.iterating import Iteration, IterationSolver
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share, Traits
-from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Variant, variant, warnings
-from mccfr.tables.discount import Schedule
+from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
@@ -34,8 +33,6 @@ def variant_of(config: FullWidthConfig) -> Variant:
     try:
         return variant(
             _named_variant(config.variant or "cfr"),
-            regret_minimiser=config.regret_minimiser,
-            optimistic=config.optimistic,
             alpha=config.alpha,
             beta=config.beta,
             averaging_power=config.averaging_power,
@@ -174,11 +171,9 @@ class FullWidth(Algorithm):
         return msgspec.structs.replace(config, solver=msgspec.structs.replace(self._solver, horizon=planned))
 
     def warnings(self) -> list[str]:
-        """Return warnings about the variant, its former name, and iterations beyond the horizon."""
-        name, horizon, last = self._solver.variant, self._solver.horizon, self.config.run.iterations
+        """Return warnings about the variant, and about iterations beyond the horizon."""
+        horizon, last = self._solver.horizon, self.config.run.iterations
         found = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
-        if name is not None and name in FORMER_NAMES:
-            found.append(f"solver.variant = {name!r} is called {FORMER_NAMES[name]!r} now")
         if horizon is not None and last is not None and last > horizon:
             found.append(
                 f"run.iterations = {last:,} goes beyond solver.horizon = {horizon:,}, which the run keeps: powers stay "
@@ -186,10 +181,9 @@ class FullWidth(Algorithm):
             )
         return found
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout of the run's tables, without padding."""
-        if wide is None:
-            self.completed(game)  # refuses what no run can be
+        self.completed(game)  # refuses what no run can be
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing)
 
@@ -210,7 +204,6 @@ class PrunedAverages(Averages):
     of_sums = False
 
     def __init__(self, options: FullWidthConfig) -> None:
-        super().__init__(Schedule())
         self._options = options
 
     def takes(self, table: str) -> bool:

@@ -8,9 +8,8 @@ from importlib import import_module
 
 from mccfr.config import outside
 from mccfr.config.file import options_named
-from mccfr.config.solvers import FORMER, FullWidthConfig, SolverConfig
+from mccfr.config.solvers import FullWidthConfig, SolverConfig
 from mccfr.config.tables import Config
-from mccfr.solvers.former import FormerSampling
 from mccfr.solvers.solver import Algorithm
 from mccfr.user_code import function_name, is_foreign
 
@@ -26,8 +25,6 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 
 def algorithm_named(name: str) -> type[Algorithm]:
     """Return the class of an algorithm; raise `ValueError` for an unknown name."""
-    if name in FORMER:
-        return FormerSampling
     found = _ALGORITHMS.get(name) or _from_outside(name)
     if found is None:
         raise ValueError(f"solver.algorithm = {name!r} is not one of: {', '.join(map(repr, _ALGORITHMS))}")
@@ -53,12 +50,8 @@ def algorithm_name(solver: SolverConfig) -> str:
 
 
 def algorithm_of(config: Config) -> Algorithm:
-    """Return the algorithm of a configuration.
-
-    A former run of CFR-BR at full width gets the class of `cfr`, which has the same tables.
-    """
-    whole = isinstance(config.solver, FullWidthConfig)
-    return algorithm_named("cfr" if whole else algorithm_name(config.solver))(config)
+    """Return the algorithm of a configuration."""
+    return algorithm_named(algorithm_name(config.solver))(config)
 
 
 def user_code(config: Config) -> str | None:

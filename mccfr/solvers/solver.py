@@ -4,10 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from mccfr.config.solvers import LAST_TRAINED, SolverConfig
+from mccfr.config.solvers import SolverConfig
 from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
@@ -67,18 +64,6 @@ class Solver(Protocol):
         A batch has at least one and at most `iteration_limit` iterations.  It ends after the first iteration that
         brings it to `node_limit` nodes.  `total_nodes` is the number of nodes that the whole run has touched before.
         """
-
-
-def former_problem(config: Config) -> str | None:
-    """Return the sentence that says why runs of a configuration are no longer trained, or None."""
-    former = config.game.former or config.solver.former or config.tables.former
-    return None if former is None else last_trained(former)
-
-
-def last_trained(what: str) -> str:
-    """Return the sentence that refuses to continue a run with `what`, which this version does not train."""
-    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
-    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
@@ -141,7 +126,7 @@ class Algorithm(ABC):
     @property
     def averages(self) -> Averages:
         """Return the object that computes the run's average strategies from its tables."""
-        return Averages(self.schedule)
+        return Averages()
 
     def completed(self, game: Game) -> Config:
         """Return the configuration with all values filled in that the algorithm chooses for this game."""
@@ -155,20 +140,15 @@ class Algorithm(ABC):
         """
         allowed = f"left out with solver.algorithm = {self.name!r}, which draws no deals of one stratum"
         checks = [("run.strata", self.config.run.strata is None, allowed)]
-        return former_problem(self.config) or first_refused(self.config, checks)
+        return first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
         """Return sentences about settings that are allowed but rarely intended."""
         return []
 
     @abstractmethod
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
-        """Return the layout of the run's tables.
-
-        wide  [B] 1 for each block with strategy sums in float64, from the manifest of a run of format version 1 or 2
-
-        Raises `ValueError` if the algorithm does not suit the game.
-        """
+    def layout(self, game: Game) -> TableLayout:
+        """Return the layout of the run's tables; `ValueError` if the algorithm does not suit the game."""
 
     @abstractmethod
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:

@@ -167,7 +167,6 @@ PRESETS: Mapping[str, Variant] = {
     "cfr+": Variant("regret-matching-plus", beta=-inf, averaging_power=2.0),
     "lcfr": Variant(alpha=1.0, beta=1.0, averaging_power=1.0),
     "lcfr+": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=1.0),
-    "lcfr+quadratic": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=2.0),
     "dcfr": Variant(alpha=1.5, beta=0.0, averaging_power=2.0),
     "dcfr-pruning": Variant(alpha=1.5, beta=0.5, averaging_power=2.0),
     "nh-dcfr": Variant("normal-hedge", alpha=1.5, beta=0.0, averaging_power=2.0),
@@ -183,19 +182,14 @@ PRESETS: Mapping[str, Variant] = {
 }
 """Variants by their papers' names; `pcfr+` is from Farina, Kroer & Sandholm 2021.
 
-`lcfr+` weights iterations by t in regrets and average, as in the paper.  `lcfr+quadratic` comes from no paper: it has
-the average of CFR+, weighted by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are HS-DCFR(15), HS-DCFR(30) and
-HS-PCFR+(15).
+`lcfr+` weights iterations by t in regrets and average, as in the paper.  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are
+HS-DCFR(15), HS-DCFR(30) and HS-PCFR+(15).
 """
-FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
-"""Names from earlier versions that stay valid."""
 
 
 def variant(
     name: "str | Variant" = "cfr",
     *,
-    regret_minimiser: str | None = None,
-    optimistic: bool | None = None,
     alpha: float | None = None,
     beta: float | None = None,
     averaging_power: float | None = None,
@@ -209,15 +203,12 @@ def variant(
 
     Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
-    made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
+    made = name if isinstance(name, Variant) else PRESETS.get(name)
     if made is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
-    if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
-        made = _with_minimiser(made, regret_minimiser)
     given = {
-        "optimistic": optimistic,
         "alpha": alpha,
         "beta": beta,
         "averaging_power": averaging_power,
@@ -227,13 +218,6 @@ def variant(
     made = replace(made, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     _check(made)
     return made
-
-
-def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
-    """Return the variant with another minimiser and with the settings that this minimiser requires."""
-    if regret_minimiser in _FLOORED:
-        made = replace(made, beta=-inf, optimistic=made.optimistic or regret_minimiser == "predictive")
-    return replace(made, regret_minimiser=regret_minimiser)
 
 
 def _ends(power: Power) -> tuple[float, float]:

@@ -73,13 +73,6 @@ class Schedule:
         share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
         return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
 
-    def faded(self, stamps: npt.NDArray[np.integer], nodes: int) -> npt.NDArray[np.float64]:
-        """Return the factors of strategy sums that were last discounted at the period ends `stamps`.
-
-        Tables of earlier versions keep such stamps: a `dcfr` row was discounted only when it was next updated.
-        """
-        return np.asarray(((stamps + 1.0) / (self.ends(nodes) + 1.0)) ** self.gamma, np.float64)
-
 
 def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
     """Return n^x / (n^x + 1), with the limits 1 for x = ∞ and 0 for x = -∞."""

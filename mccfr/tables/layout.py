@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.tables.narrow import numbers, stored_dtype
+from mccfr.tables.narrow import numbers
 from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
@@ -85,7 +85,7 @@ def make_layout(
             kinds["strategy_sum"] = sum_dtype
         for kind, chosen in kinds.items():
             dtype = first_dtype if first_dtype is not None and block < 2 else chosen
-            specs.append(ArraySpec(table_name(kind, block), shape, stored_dtype(dtype), ("bucket", "slot")))
+            specs.append(ArraySpec(table_name(kind, block), shape, dtype, ("bucket", "slot")))
     return TableLayout(tuple(specs), width.astype(np.int64))
 
 

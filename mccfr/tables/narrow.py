@@ -1,9 +1,7 @@
 """16-bit table cells: storage and conversion to numbers.
 
 `int16` cells are multiples of 2^(scale - 128), with one scale for each row. The scales, uint8 [bucket, row], are a
-table of the same name with `_scale`. Full-width solvers train on them (`mccfr.solvers.public.narrow_rows`). Sampled
-runs of earlier versions may also hold `float16`, and `bfloat16` (upper halves of float32, stored as uint16): these can
-be read only.
+table of the same name with `_scale`. Full-width solvers train on them (`mccfr.solvers.public.narrow_rows`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,13 +12,6 @@ import numpy.typing as npt
 
 from mccfr.rounding import MOST_SCALE, SCALE_ZERO
 from storage.schema import ArraySpec
-
-_BFLOAT = "uint16"
-
-
-def stored_dtype(dtype: str) -> str:
-    """Return the dtype that cells have in memory and in files."""
-    return _BFLOAT if dtype == "bfloat16" else dtype
 
 
 def number_dtype(cells: np.dtype[Any]) -> np.dtype[Any]:
@@ -41,8 +32,6 @@ def numbers(
         powers = np.repeat(scales.astype(np.int32) - SCALE_ZERO, np.diff(starts), axis=1)
         found[:, : starts[-1]] = np.ldexp(found[:, : starts[-1]], powers)
         return found
-    if cells.dtype == _BFLOAT:
-        return (cells.astype(np.uint32) << 16).view(np.float32)
     return cells
 
 

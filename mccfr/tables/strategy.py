@@ -20,13 +20,11 @@ class BlockRows(NamedTuple):
     weight  [buckets, rows]  accumulated weight of each row; a row of shares with weight 0 is uniform. None: the total
             of sums, 1 for probabilities
     sums    True if cells are strategy sums
-    factor  (row, buckets) -> factor of the weight of sums; None: 1
     """
 
     cells: npt.NDArray[Any]
     weight: npt.NDArray[np.floating] | None = None
     sums: bool = False
-    factor: Callable[[int, npt.NDArray[np.integer]], npt.NDArray[np.float64]] | None = None
 
     @property
     def shares(self) -> bool:
@@ -48,7 +46,7 @@ class BlockRows(NamedTuple):
             dead = weight == 0
             found /= np.where(dead, 1.0, weight)[:, None]
             found[dead] = 1.0 / found.shape[1]
-            return found, weight if self.factor is None else weight * self.factor(row, buckets)
+            return found, weight
         if self.weight is None:
             return found, np.ones(len(found))
         weight = self.weight[buckets, row].astype(np.float64)
@@ -70,10 +68,7 @@ class BlockRows(NamedTuple):
     def weights(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return [buckets, rows] weights; `starts` as in `probabilities`."""
         if self.sums:
-            weight, every = _normalised(self.cells, starts)[1], np.arange(len(self.cells))
-            for row in range(0 if self.factor is None else weight.shape[1]):
-                weight[:, row] *= self.factor(row, every)  # type: ignore[misc]
-            return weight
+            return _normalised(self.cells, starts)[1]
         return np.ones((len(self.cells), len(starts) - 1)) if self.weight is None else self.weight.astype(np.float64)
 
 
@@ -164,10 +159,6 @@ def normalise(sums, starts, probability, weight):
                 probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
 
 
-Fading = Callable[[npt.NDArray[np.integer]], npt.NDArray[np.float64]]
-"""Maps stamps to factors of weights (`mccfr.tables.discount.Schedule.faded`)."""
-
-
 def _normalised(
     sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -178,9 +169,7 @@ def _normalised(
     return probability, weight
 
 
-def average_block(
-    game: Game, block: int, tables: TableSet, faded: Fading | None = None
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def average_block(game: Game, block: int, tables: TableSet) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
 
     Arguments and errors are those of `average_strategy`.
@@ -192,11 +181,7 @@ def average_block(
     if sums is None:
         raise KeyError(table_name("strategy_sum", block))
     check_sums(sums, block)
-    probability, weight = _normalised(sums, starts)
-    stamps = tables.rows("strategy_sum_stamp", block)
-    if stamps is not None and faded is not None:
-        weight *= faded(stamps)
-    return probability, weight
+    return _normalised(sums, starts)
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:
@@ -205,14 +190,12 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
 
-def average_strategy(game: Game, tables: TableSet, faded: Fading | None = None) -> Strategy:
+def average_strategy(game: Game, tables: TableSet) -> Strategy:
     """Return the average strategy of `strategy_sum` tables (padding is ignored).
-
-    faded  discount factors of weights in tables of earlier versions, which carry stamps; probabilities do not change
 
     Raises `ValueError` if a sum is negative or not finite.
     """
-    made = [average_block(game, block, tables, faded) for block in range(2 * game.tree.streets)]
+    made = [average_block(game, block, tables) for block in range(2 * game.tree.streets)]
     return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
 
 

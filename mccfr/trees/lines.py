@@ -127,40 +127,9 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
     """Return the chips put in over the whole hand by the player to act, and by the opponent."""
-    if tree.put_in is None:
-        return _put_in_by_payoffs(tree, node)
+    assert tree.put_in is not None
     player = int(tree.arrays.player[node])
     return float(tree.put_in[node, player]), float(tree.put_in[node, 1 - player])
-
-
-def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return `put_in_chips` of a tree that does not store them (policy format 1), from its payoffs.
-
-    A fold loses what its player has put in; the showdown after calls and checks shows what both will have put in. If
-    the player to act has posted the larger blind, the opponent's smaller one is not detected.
-    """
-    end: int | None = node
-    level = 0.0
-    while end is not None and tree.arrays.kind[end] == DECISION:
-        end = _labelled(tree, end, "c")
-    if end is not None:
-        level = float(tree.arrays.showdown[end])
-    else:  # no call is allowed: use what the opponent would lose by folding to a raise
-        answer = next(child for child in tree.children(node) if tree.arrays.kind[child] == DECISION)
-        level = _fold_chips(tree, answer) or 0.0
-    own = _fold_chips(tree, node)
-    return (level if own is None else own), level
-
-
-def _labelled(tree: CompiledTree, node: int, label: str) -> int | None:
-    """Return the child of an action, or None if there is no such action."""
-    return next((child for child in tree.children(node) if tree.label[child] == label), None)
-
-
-def _fold_chips(tree: CompiledTree, node: int) -> float | None:
-    """Return the chips that the player to act has put in, or None if folding is not possible."""
-    fold = _labelled(tree, node, "f")
-    return None if fold is None else abs(float(tree.arrays.fixed[fold]))
 
 
 def to_chips(tree: CompiledTree, node: int) -> list[float]:

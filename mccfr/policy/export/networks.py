@@ -48,7 +48,7 @@ from storage.manifest import canonical_json, read_manifest, write_manifest
 from storage.npy import npy_pieces, read_npy
 from storage.outputs import output
 
-MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 1
+MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 2
 
 
 class _FeatureFields(msgspec.Struct, frozen=True):

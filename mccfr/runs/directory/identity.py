@@ -10,9 +10,7 @@ import msgspec
 
 from abstraction.buckets import Abstraction
 from mccfr.config import outside
-from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
-from mccfr.config.former import GONE_KEYS, says_nothing
-from mccfr.config.limits import shown
+from mccfr.config.file import changed_keys, to_document
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import game_files
 from mccfr.solvers.configured import opponents_buckets
@@ -52,10 +50,11 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
     buckets  hashes of the streets of its abstraction, where they are known already
     """
     document, game = _finite(changed_keys(config)), game_document(config, base)
-    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
+    kept = ("format", "regret_dtype", "sum_dtype")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    _leave_start_out(solver)
+    if isinstance(solver.get("warm_start"), str):  # what a run has begun with: it may lie elsewhere now, or be gone
+        del solver["warm_start"]
     if (opponents := opponents_buckets(config, base)) is not None and config.solver.opponents is not None:
         solver[config.solver.opponents[0]] = content_hash(Abstraction(Path(opponents.path)).content_hashes())
     identity = {"game": game, "solver": solver, "tables": tables}
@@ -86,51 +85,15 @@ def _sha256(path: Path) -> str:
         return sha256(path.read_bytes()).hexdigest()
 
 
-def bucket_hashes(path: Path, noted: Any) -> dict[str, str]:
-    """Hashes of an abstraction's streets: of their manifests where a run of an older version has `noted` those."""
-    built = Abstraction(path)
-    older = built.manifest_hashes()
-    return older if older == noted else built.content_hashes()
-
-
 def trained_code(config: Config) -> list[outside.Source]:
     """Where game, algorithm and variant come from, as far as they are not the package's."""
     found = outside.sources(to_document(config))
     return [source for (table, _), source in found.items() if table != "evaluation"]
 
 
-def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity without keys of `[solver]` that say nothing: of other algorithms, gone, or equal to the default.
-
-    The first version kept both in its manifests.
-    """
-    solver = identity["solver"]
-    algorithm = solver.get("algorithm", DEFAULT_ALGORITHM)
-    options = options_named("solver", algorithm) if isinstance(algorithm, str) else None
-    if options is None:
-        raise ValueError(f"the run's manifest names the algorithm {shown(algorithm)}, which is none: restore it")
-    defaults = options()
-    foreign = {*ignored_keys(identity), *says_nothing("solver", algorithm, solver)}
-    gone = GONE_KEYS.get(("solver", algorithm), {})
-    usual = {key: gone[key].default if key in gone else getattr(defaults, key, 0.0) for key in solver}
-    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != usual[k])}
-    _leave_start_out(own)
-    return {**identity, "solver": own}
-
-
-def _leave_start_out(solver: dict[str, Any]) -> None:
-    """Where a run has begun with another, or with a policy: it has no use for it any more, wherever that lies now."""
-    if isinstance(solver.get("warm_start"), str):
-        del solver["warm_start"]
-
-
 def check_same_run(run: "Run", config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    found = own_keys(run.manifest["identity_document"])
-    buckets = None
-    if config.abstraction is not None:
-        buckets = bucket_hashes(base / config.abstraction.path, found.get("abstraction"))
-    wanted = identity_document(config, base, buckets=buckets)
+    found, wanted = run.manifest["identity_document"], identity_document(config, base)
     if wanted == found:
         return
     if found["game"]["name"] != wanted["game"]["name"]:

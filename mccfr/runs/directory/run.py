@@ -17,11 +17,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
@@ -33,15 +31,15 @@ from mccfr.config.file import (
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledConfig
+from mccfr.config.solvers import OpaqueSolver
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
-from mccfr.runs.directory.identity import IdentityFields, bucket_hashes, identity_document, own_keys, trained_code
+from mccfr.runs.directory.identity import IdentityFields, identity_document, trained_code
 from mccfr.solvers.configured import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.solver import Algorithm, last_trained
+from mccfr.solvers.solver import Algorithm
 from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.damage import reading
@@ -50,10 +48,7 @@ from storage.json_files import typed
 from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
-FORMAT, FORMAT_VERSION = "mccfr-run", 3
-OLDER_VERSIONS = (1, 2)
-"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
-public chance sampling were in float64 where they were small."""
+FORMAT, FORMAT_VERSION = "mccfr-run", 4
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
@@ -61,14 +56,13 @@ _ID_BYTES = 16
 
 
 class _ManifestFields(msgspec.Struct, frozen=True):
-    """A run's manifest.  What has a default is absent in those of older versions."""
+    """A run's manifest."""
 
     identity: str
     identity_document: IdentityFields
     created_by: str
-    run_id: str | None = None
-    code_sha256: dict[str, str] = {}
-    wide_sums: list[Annotated[int, msgspec.Meta(ge=0, le=255)]] | None = None
+    run_id: str
+    code_sha256: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -93,16 +87,9 @@ class Run:
         return checkpoint_identity(self.manifest)
 
     @property
-    def run_id(self) -> str | None:
-        """What tells the run from every other, those of the same configuration too; copies of its directory share it.
-
-        Older runs were given none: theirs is made of their identity and the first line of their journal, which has the
-        time of their beginning.  None where there is no such line yet.
-        """
-        if "run_id" in self.manifest:
-            return str(self.manifest["run_id"])
-        first = next(iter(self.read(JOURNAL)), None)
-        return None if first is None else content_hash([self.manifest["identity"], first])[: 2 * _ID_BYTES]
+    def run_id(self) -> str:
+        """Return what tells the run from every other of its configuration; copies of its directory share it."""
+        return str(self.manifest["run_id"])
 
     @property
     def algorithm(self) -> Algorithm:
@@ -128,45 +115,13 @@ class Run:
         wanted = self.config.abstraction
         return None if wanted is None else self.directory / wanted.path
 
-    @property
-    def unseen(self) -> str | None:
-        """What a run of an older version does not know of its abstraction, in one sentence."""
-        built = self.abstraction()
-        if built is None or built.manifest_hashes() != self.manifest["identity_document"]["abstraction"]:
-            return None
-        return (
-            f"{self.directory} knows {built.path} by a hash of an older version, which does not see every cell of the "
-            "buckets; new runs note one that does"
-        )
-
     def build_game(self) -> Game:
         """Compile the run's game."""
         return configured_game(self.config, self.directory)
 
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
-        wide = self._wide_sums
-        if wide is not None and self.manifest["format_version"] == 1:
-            wide = _forms_of_version_1(self.config, game, wide)
-        return self.algorithm.layout(game, wide)
-
-    @property
-    def _wide_sums(self) -> npt.NDArray[np.uint8] | None:
-        """[B] which blocks keep sums in float64, as runs of format versions 1 and 2 have it in their manifests."""
-        found = self.manifest.get("wide_sums")
-        return None if found is None else np.array(found, np.uint8)
-
-    @property
-    def former(self) -> str | None:
-        """Why its tables, which an older version made, are trained no longer, in a sentence; None: they are."""
-        wide, solver = self._wide_sums, self.config.solver
-        if wide is None or isinstance(solver, PublicChanceConfig) or not isinstance(solver, SampledConfig):
-            return None
-        if solver.discount == "dcfr":
-            return last_trained("solver.discount = 'dcfr' with stamps, in whose place tables are swept now,")
-        if {0, 1} <= set((wide if self.config.run.strata is None else wide[2:]).tolist()):
-            return last_trained("a run of strategy sums of which some are in float32 and some in float64")
-        return None
+        return self.algorithm.layout(game)
 
     def check_lock(self) -> None:
         """Raise `LostDirectoryError` where this process has locked the run, and its directory was removed since."""
@@ -189,18 +144,6 @@ class Run:
 def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of the checkpoints of the run that has a manifest."""
     return {"run_identity": manifest["identity"], "game": manifest["identity_document"]["game"]["name"]}
-
-
-def _forms_of_version_1(config: Config, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """[B] form of the sums of a run of format version 1, whose manifest lists `wide` [B].
-
-    That of public chance sampling said nothing: with "auto" all sums were in float64 where those fitted into 64 MiB.
-    """
-    if not isinstance(config.solver, PublicChanceConfig):
-        return wide
-    small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= 64 << 20
-    chosen = config.tables.sum_dtype
-    return np.full(len(wide), chosen == "float64" or (chosen == "auto" and small), np.uint8)
 
 
 def _without_nothing(value: Any) -> Any:
@@ -322,7 +265,7 @@ def read_run_manifest(directory: Path) -> dict[str, Any]:
     """Read the manifest of a run; raises as `storage.manifest.read_manifest`, and `ValueError` for values of a wrong
     type.
     """
-    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
     fields = typed(manifest, _ManifestFields, directory / MANIFEST)
     if not isinstance(fields.identity_document.game.get("name"), str):
         raise ValueError(f"{directory / MANIFEST}: identity_document.game has no name")
@@ -369,7 +312,7 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
         return Run(directory, config, manifest)
     config = config_from(document, source_of_it, kept=outside.Kept(directory, manifest.get("code_sha256", {})))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
-    known = own_keys(manifest["identity_document"])
+    known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
         raise AbstractionError(
             f"{other.path} is not an abstraction: the opponents of {directory} have it, put it there"
@@ -386,7 +329,7 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
             f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
-    return _with_todays_names(Run(directory, config, manifest))
+    return Run(directory, config, manifest)
 
 
 def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
@@ -405,7 +348,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
             "directory with --abstraction, or put it there"
         )
     try:
-        found = bucket_hashes(path, hashes)
+        found = Abstraction(path).content_hashes()
     except ValueError as error:
         raise AbstractionError(str(error)) from error
     if found != hashes:
@@ -414,17 +357,6 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
             f"{content_hash(hashes)[:12]}: give that one"
         )
     return msgspec.structs.replace(config, abstraction=AbstractionConfig(path=str(path)))
-
-
-def _with_todays_names(run: Run) -> Run:
-    """A run of an older version in the names of this one; its identity, which its checkpoints have, stays."""
-    document, solver = run.manifest["identity_document"], run.config.solver
-    if run.manifest["format_version"] != 1 or not isinstance(solver, FullWidthConfig) or solver.variant != "lcfr+":
-        return run
-    named = {"variant": "lcfr+quadratic"}
-    config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
-    document = {**document, "solver": {**document["solver"], **named}}
-    return Run(run.directory, config, {**run.manifest, "identity_document": document})
 
 
 def _refuse_links(directory: Path) -> None:

@@ -21,14 +21,6 @@ class WorkerFields(msgspec.Struct, frozen=True):
     due: _Count = 0  # of a stratum: what rounding has left it, in parts of the sum of shares
 
 
-class SnapshotFields(msgspec.Struct, frozen=True):
-    """A checkpoint that the average strategy of later streets builds on."""
-
-    checkpoint: _Count
-    nodes_touched: _Count
-    iterations: _Count
-
-
 class TurnFields(msgspec.Struct, frozen=True):
     """Of strata in turn: turns that have ended, and nodes touched when the present cycle began."""
 
@@ -37,7 +29,7 @@ class TurnFields(msgspec.Struct, frozen=True):
 
 
 class StateFields(msgspec.Struct, frozen=True):
-    """`state.json` of a run's checkpoint.  What has a default is absent in those of older versions."""
+    """`state.json` of a run's checkpoint."""
 
     nodes_touched: _Count
     iterations: _Count
@@ -47,8 +39,6 @@ class StateFields(msgspec.Struct, frozen=True):
     iterations_weight: float | None = None
     kept: bool = False
     measured: bool = False  # whether its strategy was to be measured next
-    snapshot: bool = False
-    snapshots: list[SnapshotFields] = []
     turns: TurnFields | None = None
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from abstraction.buckets import Abstraction, is_abstraction, verify_abstraction
+from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs.directory import records
@@ -54,18 +54,10 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     if is_run(path):
         return _problems_of_run(path, reporter, abstraction)
     if is_abstraction(path):
-        return verify_abstraction(path) or _report_stages(path, reporter)
+        return verify_abstraction(path)
     raise ValueError(
         f"{path} is neither a run, a checkpoint, a policy, networks nor an abstraction: give what mccfr has made"
     )
-
-
-def _report_stages(path: Path, reporter: Reporter) -> list[str]:
-    """Say what cannot be seen of a sound abstraction; no problems."""
-    for stage in Abstraction(path).stages.values():
-        if stage.unseen is not None:
-            reporter.message(stage.unseen)
-    return []
 
 
 def _identity_around(path: Path) -> dict[str, Any] | None:
@@ -92,8 +84,6 @@ def _problems_of_checkpoint(
     if problems:
         return problems
     found = checkpoints.open_checkpoint(path)
-    if found.unseen is not None:
-        reporter.message(found.unseen)
     problem = None if identity is None else identity_problem(found, identity)
     if problem is None and "run_identity" in found.identity:
         problem = state_problem(found.state)
@@ -107,8 +97,6 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
         return [str(error)]
     if run.is_opaque:
         reporter.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")
-    if run.unseen is not None:
-        reporter.message(run.unseen)
     problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones
     opponents = opponents_buckets(run.config, run.directory)
     for used in (run.abstraction_path, None if opponents is None else Path(opponents.path)):

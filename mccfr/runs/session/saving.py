@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,7 +321,7 @@ class Saver:
         """The average strategy of tables by name."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
-            return sums_average(self._game, tables, partial(self._schedule.faded, nodes=totals.nodes))
+            return sums_average(self._game, tables)
         return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
     def _stored(self, totals: Totals) -> Strategy:

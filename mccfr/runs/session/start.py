@@ -174,7 +174,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless
     `terms.force`; `FileExistsError` where its export would replace something else.
     """
-    if (problem := training_problem(run.config) or run.former) is not None:
+    if (problem := training_problem(run.config)) is not None:
         raise ValueError(problem)
     run, game = replace(run, replace=terms.replace), game or run.build_game()
     check_evaluation(run.config.evaluation, game)
@@ -183,8 +183,6 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     if not rundir.is_locked(run):  # a running run has its tables already
         lack = _room_lacking(run.config, game, run.layout(game), run.directory, terms)
     _report_unusual(run.config, game, lack, terms.reporter)
-    if (unseen := run.unseen) is not None:
-        terms.reporter.message(unseen)
     return run, game
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.config.games import FlopHoldemGame
 from mccfr.config.solvers import DeepCfrConfig
@@ -86,7 +85,7 @@ class DeepCfr(Algorithm):
         assert isinstance(config, DeepCfrConfig)
         return config
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout of memories, networks and counters, without padding."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = dealt_specs if is_dealt(game) else listed_specs
@@ -128,7 +127,6 @@ class DeepAverages(Averages):
     """
 
     def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
-        super().__init__(algorithm.schedule)
         dealt = isinstance(algorithm.config.game, FlopHoldemGame) and algorithm.config.abstraction is None
         self._algorithm, self._keeps_sums = algorithm, keeps_sums(solver) and not dealt
         self.names = tuple(solver.averages)

@@ -24,7 +24,7 @@ from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.dealt import NO_CARD, DealtHands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
-from mccfr.solvers.deep.learned import HAND_STREAM, Learned, Tables, play
+from mccfr.solvers.deep.learned import HAND_STREAM, Learned, Tables, match_regrets
 from mccfr.solvers.deep.tabulated import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
 from mccfr.tables.strategy import LazyBlocks, Strategy
 
@@ -181,7 +181,7 @@ class Networks:
         if self.shares:
             return softmax(output, np.broadcast_to(dealt.view.legal[node], output.shape)).astype(np.float64)
         sigma = np.zeros(output.shape)
-        play(self.config, output.astype(np.float64), np.full(len(cards), count), 0, sigma)
+        match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, sigma)
         return sigma
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.config.former import former_value
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
@@ -76,26 +75,9 @@ def match_regrets(advantage, actions, first, sigma):
                 sigma[infoset, k] = (1.0 if advantage[row, k] == highest else 0.0) / best
 
 
-def play(
-    config: DeepCfrConfig,
-    advantage: npt.NDArray[np.float64],
-    actions: npt.NDArray[np.int64],
-    first: int,
-    sigma: npt.NDArray[np.float64],
-) -> None:
-    """Fill sigma as `match_regrets`; former runs may play uniformly if no advantage is positive."""
-    match_regrets(advantage, actions, first, sigma)
-    if former_value(config, "fallback", "argmax") == "uniform":
-        counts = actions[first : first + len(advantage), None]
-        taken = np.arange(advantage.shape[1]) < counts
-        uniform = ~((advantage > 0) & taken).any(axis=1)
-        sigma[first : first + len(advantage)][uniform] = (taken / counts)[uniform]
-
-
 def descent(config: DeepCfrConfig, steps: int) -> Descent:
     """Return the options for fitting networks in `steps` steps."""
-    longest = float(former_value(config, "gradient_norm", LONGEST_GRADIENT))
-    return Descent(steps, config.learning_rate, config.decay == "linear", longest)
+    return Descent(steps, config.learning_rate, config.decay == "linear", LONGEST_GRADIENT)
 
 
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
@@ -180,9 +162,8 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
 def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
     """Return the specs of a player's memories; with `cards` a sample names a node and that many cards."""
     kinds = ("memory", "strategy_memory") if "network" in config.averages else ("memory",)
-    specs = []
+    specs, size = [], config.memory
     for kind in kinds:
-        size = former_value(config, kind, config.memory)
         at = f"{kind}/player{player}"
         specs.append(ArraySpec(f"{at}/{'node' if cards else 'infoset'}", (size,), "int32", ("sample",)))
         if cards:
@@ -303,4 +284,4 @@ class Learned:
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
         """Fill sigma [I, A] at a player's infosets with the strategy of advantages [n, A], in place."""
-        play(self.config, advantages, self.infosets.actions, self.infosets.of(player).start, sigma)
+        match_regrets(advantages, self.infosets.actions, self.infosets.of(player).start, sigma)

@@ -21,7 +21,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.deep.dealt import NO_CARD, CardView, DealtHands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import softmax
-from mccfr.solvers.deep.learned import LEAST_WEIGHT, play
+from mccfr.solvers.deep.learned import LEAST_WEIGHT, match_regrets
 from mccfr.solvers.deep.network import Array
 from mccfr.tables.strategy import Strategy, normalise
 from mccfr.trees.compiled import DECISION, CompiledTree
@@ -197,7 +197,7 @@ class Tabulation:
         """Return [n, R, A] the network's strategy there, by regret matching."""
         advantage = self.rows(own, parameters, values).astype(np.float64)
         sigma = np.zeros_like(advantage)
-        play(self._dealt.config, advantage, np.tile(own.actions, len(values)), 0, sigma)
+        match_regrets(advantage, np.tile(own.actions, len(values)), 0, sigma)
         return sigma.reshape(len(values), len(own.node), self._width)
 
     def _averaged(

@@ -11,7 +11,6 @@ from math import prod
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.config.solvers import CfrBrConfig
 from mccfr.config.tables import Config
@@ -64,10 +63,7 @@ class CfrBestResponse(Algorithm):
 
     @property
     def schedule(self) -> Schedule:
-        """Return the discount schedule of the learners.
-
-        Former runs, without `period_nodes`, have the shortest period.
-        """
+        """Return the discount schedule of the learners."""
         return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
 
     def completed(self, game: Game) -> Config:
@@ -82,7 +78,7 @@ class CfrBestResponse(Algorithm):
         solver = msgspec.structs.replace(self._solver, period_nodes=period)
         return msgspec.structs.replace(self.config, solver=solver)
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout of the tables of players and opponents, without padding."""
         tables, trunk = self.config.tables, trunk_game(self._solver, game)
         sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"

@@ -6,18 +6,17 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
 from mccfr.config.solvers import SampledConfig
 from mccfr.config.table import first_refused
-from mccfr.config.tables import PREFLOP_SUMS, Config
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.locked_tables import LockedCells, check_locks
-from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
@@ -38,9 +37,6 @@ def schedule_of(solver: SampledConfig) -> Schedule:
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
         solver.discount_until_nodes,
-        solver.alpha,
-        solver.beta,
-        solver.gamma,
     )
 
 
@@ -57,11 +53,8 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 class SampledAlgorithm(Algorithm):
     """Common part of external and outcome sampling as an `Algorithm`."""
 
-    walks_all: ClassVar[bool | None]
-    """Whether the traverser walks all actions or samples one.
-
-    None for an algorithm that is not trained any more.
-    """
+    walks_all: ClassVar[bool]
+    """Whether the traverser walks all their actions, or a sampled one."""
     iterates: "ClassVar[type[SampledSolver]]"
     """Class that `solver` returns."""
 
@@ -82,26 +75,23 @@ class SampledAlgorithm(Algorithm):
         Strata do not support `dcfr`, which sweeps whole tables.
         """
         whole = self.config.run.strata is None or not self.schedule.sweeps
-        return former_problem(self.config) or first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
+        return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout of the run's tables; raise `ValueError` for locks that the kernels cannot keep."""
         check_locks(game)
         return make_layout(
             game,
             regret_dtype=self.config.tables.regret_dtype,
-            sum_dtype=self._sum_dtype(wide),
-            summed_streets=1 if isinstance(self.config.tables, PREFLOP_SUMS) else None,
-            first_dtype=None if game.strata is None else "float64",  # totals to which barriers add the strata's changes
+            sum_dtype=self._sum_dtype(),
+            first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
 
-    def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
+    def _sum_dtype(self) -> str:
         """Return the dtype of strategy sums.
 
         "auto" is float32, which stochastic rounding keeps exact enough at any length.
         """
-        if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
-            return "float64"
         return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
 
     @property
@@ -124,7 +114,7 @@ class SampledAlgorithm(Algorithm):
 
     def forecast(self, game: Game) -> Forecast | None:
         """Return the expected nodes and visits of one iteration under an assumed strategy."""
-        return None if self.walks_all is None else forecast(game, self.walks_all)
+        return forecast(game, self.walks_all)
 
 
 class SampledSolver(ABC):

@@ -73,7 +73,7 @@ test_misspelt_keys_and_names_are_answered_with_the_nearest = refusals(
             ("ranks", {"game": {"name": "leduc", "rank": 4}}),
             ("external-sampling", {"solver": {"algorithm": "external_sampling"}}),
             ("linear", {"solver": {"discount": "linaer"}}),
-            ("normal-hedge", {"solver": {"algorithm": "cfr", "regret_minimiser": "normalhedge"}}),
+            ("simultaneous", {"solver": {"algorithm": "cfr", "updates": "simultanious"}}),
             ("iterations", {"run": {"iteration": 7}}),
             ("exact", {"evaluation": {"method": "exakt"}}),
         )

@@ -6,11 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from archives import unpack
 from commands import answer, call, command, refusal
 from places import RUNS
-from sessions import wait_for
+from policies import write_random
+from sessions import make, trained, wait_for
 
+from mccfr.config.games import KuhnGame
 from mccfr.runs.directory.run import lock, open_run
 from mccfr.runs.directory.status import run_status
 from storage.lock import holder_of
@@ -39,12 +40,11 @@ def imported(*commands):
 
 @pytest.fixture
 def policy(tmp_path):
-    """Kuhn's, as an older version wrote it."""
-    return unpack("format2", tmp_path) / "kuhn"
+    return write_random(tmp_path / "kuhn", KuhnGame())
 
 
 def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
-    run = unpack("runs1", tmp_path) / "full-width"
+    run = trained(make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn"), iterations=5).directory
     found = imported(
         ["--help"],
         ["plan", RUNS / "kuhn.toml"],

@@ -1,6 +1,5 @@
 """Configs: defaults survive the round trip, and every kind of bad input is one sentence that names file and key."""
 
-import re
 import tomllib
 
 import msgspec
@@ -12,7 +11,6 @@ from refusals import refusals, refused
 from mccfr.config.file import config_from, load_config, parse_override, to_document
 from mccfr.config.games import GAMES
 from mccfr.runs.directory.run import _without_nothing
-from mccfr.solvers.solver import former_problem
 
 SHIPPED = sorted(RUNS.glob("*.toml"))
 
@@ -63,57 +61,6 @@ test_files_and_overrides = refusals(
     ("not a TOML file", lambda tmp_path: (tmp_path / "x").write_text("[game\n") and load_config(tmp_path / "x")),
     (r"expected table\.key=value", parse_override, "seed=3"),
 )
-
-
-@pytest.mark.parametrize(
-    ("former", "now", "meaning"),
-    [
-        ({"game": {"name": "leduc", "ante": 1.0}}, {"game": {"name": "leduc"}}, {"ante": 2}),
-        ({"game": {"name": "akq", "pot": 2, "bet": 1}}, {"game": {"name": "akq"}}, {"bet": 2}),
-        ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
-        ({"solver": {"warm_iterations": 9}}, {"solver": {}}, {"averaging_power": 2}),
-        ({"solver": PUBLIC | {"skip_below": 0}}, {"solver": PUBLIC}, {"skip_below": 0.5}),
-        (
-            {"solver": PUBLIC | {"discount": "none", "floored_regrets": True}},
-            {"solver": PUBLIC | {"discount": "none"}},
-            {"floored_regrets": False},
-        ),
-        (
-            {"game": {"name": "flop-holdem", "blinds": [50.0, 100]}},
-            {"game": {"name": "flop-holdem"}},
-            {"blinds": [1, 2]},
-        ),
-        ({"game": {"name": "clairvoyance", "pot": 1}}, {"game": {"name": "clairvoyance"}}, {"pot": 2}),
-        (
-            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9, "strategy_memory": 9}},
-            {"solver": {"algorithm": "deep-cfr", "averages": ["network"], "memory": 9}},
-            {"strategy_memory": 10},
-        ),
-    ],
-)
-def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning):
-    base, (table,) = {"game": KUHN}, former
-    assert config_from(base | former, "run.toml") == config_from(base | now, "run.toml")
-    (key, *_) = meaning
-    other = config_from(base | {table: former[table] | meaning}, "run.toml")
-    said = former_problem(other) or ""
-    assert re.match(rf"{table}\.{key} = .* now, was last trained by mccfr 0.1.0: runs of it are evaluated", said)
-    again = config_from(to_document(other), "run.toml")
-    assert msgspec.json.encode(again) == msgspec.json.encode(other)
-
-
-def test_a_key_that_some_algorithms_lost_stays_with_the_others():
-    solver = {"algorithm": "cfr-br", "variant": "cfr", "trunk": "own", "warm_start": 7}
-    assert config_from({"game": KUHN, "solver": solver}, "run.toml").solver.warm_start == 7
-    other = {"algorithm": "external-sampling", "warm_start": "policy"}
-    found = former_problem(config_from({"game": KUHN, "solver": other}, "x")) or ""
-    assert found.startswith("solver.warm_start = 'policy', in whose place tables begin with zeros now")
-
-
-def test_keys_of_a_cluster_that_went_are_passed_over(caplog):
-    for key, value in {"copies": 2, "engine": "sockets"}.items():
-        config = config_from({"game": KUHN, "cluster": {key: value}}, "run.toml")
-        assert config == config_from({"game": KUHN}, "run.toml") and f"cluster.{key} is passed over" in caplog.text
 
 
 @pytest.mark.parametrize("name", GAMES)

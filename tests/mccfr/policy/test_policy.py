@@ -15,6 +15,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy import write as policy_writing
+from mccfr.policy.layout import FORMAT_VERSION
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts, tabulate, uniform_strategy
 from storage import durable
@@ -190,7 +191,7 @@ def test_rows_of_many_buckets_are_those_of_each(leduc, tmp_path, check):
 def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
     origin = {"content_hash": "cd", "streets": {"river": {"content_hash": "e", "buckets": 9, "recipe": {"seed": 1}}}}
     out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction=origin)
-    meta = read_manifest(out / "meta.json", "policy", 2)
+    meta = read_manifest(out / "meta.json", "policy", FORMAT_VERSION)
     assert meta["provenance"] == {"checkpoint": 7, "run": {"hash": "ab"}}
     assert meta["abstraction"] == origin
     assert [table["impossible"] for table in meta["bucket_tables"]] == [255, 255]
@@ -271,12 +272,12 @@ def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
 
 def test_another_version_is_refused_with_both(leduc, tmp_path):
     out = write(tmp_path / "policy", leduc)
-    meta = read_manifest(out / "meta.json", "policy", 2)
+    meta = read_manifest(out / "meta.json", "policy", FORMAT_VERSION)
     fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
-    write_manifest(out / "meta.json", "policy", 3, fields)
-    refused(r"format_version 3 .* format_version 1, 2", Policy.open, out)
+    write_manifest(out / "meta.json", "policy", FORMAT_VERSION - 1, fields)
+    refused(rf"format_version {FORMAT_VERSION - 1} .* format_version {FORMAT_VERSION}: use mccfr 0", Policy.open, out)
     del fields["blocks"]
-    write_manifest(out / "meta.json", "policy", 2, fields)
+    write_manifest(out / "meta.json", "policy", FORMAT_VERSION, fields)
     refused("not a policy that can be read", Policy.open, out)
 
 

@@ -1,4 +1,4 @@
-"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links.
+"""What a policy says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links.
 
 Shows:
 
@@ -9,11 +9,9 @@ Shows:
 import json
 import os
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from archives import unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from manifests import flip
@@ -28,10 +26,8 @@ from mccfr.config.games import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGam
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.layout import bucket_dtype
-from mccfr.policy.query import query
-from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
-from mccfr.trees.lines import line_text, put_in_chips
+from mccfr.trees.lines import line_text
 from storage import durable
 from storage.json_files import read_json
 
@@ -78,15 +74,6 @@ def test_every_node_has_street_chips_and_line_without_any_rules(tmp_path, config
         assert street == (block[node] if tree.arrays.kind[node] == DECISION else block[above]) // 2
 
 
-@pytest.mark.parametrize("config", [LeducGame(), TURN], ids=["leduc", "turn"])
-def test_chips_are_those_that_payoffs_tell(config):
-    """What format 1 had to go by; where a blind is above the other it sees less."""
-    tree = build_game(config, RUNS).tree
-    silent = replace(tree, put_in=None)
-    for node in tree.decisions.tolist():
-        assert put_in_chips(tree, node) == put_in_chips(silent, node)
-
-
 def test_games_of_histories_have_no_chips(tmp_path):
     out = write_random(tmp_path / "policy", GoofspielGame(cards=3))
     assert not (out / "tree_put_in.npy").exists() and not load(out, "tree_street").any()
@@ -95,34 +82,6 @@ def test_games_of_histories_have_no_chips(tmp_path):
     labels = json.loads((out / "tree_label.json").read_text())
     assert all(lines[node].split() == [*lines[parent[node]].split(), labels[node]] for node in range(1, len(kind)))
     assert set(kind.tolist()) <= {DECISION, TERMINAL, CHANCE}
-
-
-# For ever -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory):
-    return unpack("format2", tmp_path_factory.mktemp("format2"))
-
-
-@pytest.mark.parametrize(("name", "exploitability"), [("kuhn", 1.1096214490984462), ("leduc", 2.825811990891328)])
-def test_policies_of_this_format_load_for_ever(unpacked, name, exploitability):
-    assert verify_policy(unpacked / name) == []
-    found = evaluate_target(unpacked / name, "exact")
-    assert found["exploitability_chips"] == pytest.approx(exploitability, rel=1e-9) and found["checkpoint"] == 2
-
-
-def test_a_deck_of_this_format_answers_for_ever(unpacked):
-    assert verify_policy(unpacked / "flop-holdem") == []
-    for check in (True, False):
-        policy = Policy.open(unpacked / "flop-holdem", check=check)
-        found = query(policy, "cc/", "AsKd", "Qs7h2d")
-        assert found["actions"] == [
-            {"action": "c", "to_chips": 100, "probability": 8965 / 65535, "weight": 867613.8125},
-            {"action": "r200", "to_chips": 200, "probability": 56570 / 65535, "weight": 867613.8125},
-        ]
-        assert (found["pot_chips"], found["street"]) == (200, "flop")
-        assert policy.meta["abstraction"]["streets"]["flop"]["recipe"] == {"features": "slot"}
 
 
 # Bucket tables --------------------------------------------------------------------------------------------------------

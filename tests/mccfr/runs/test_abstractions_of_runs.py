@@ -2,8 +2,16 @@
 
 import pytest
 from commands import call
-from manifests import flip
+from manifests import flip, forge
+from refusals import refused
 from sessions import new_run
+from small_games import small_recipe
+
+from abstraction.buckets import Abstraction
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.verification import problems_of
 
 RECIPE = "deck = {{ranks = 3, suits = 2, board_cards = [0, 1]}}\nflop = {{features = 'ehs', buckets = {buckets}}}\n"
 
@@ -55,3 +63,26 @@ def test_verify_of_a_run_reads_every_file_of_its_abstraction(folder, capsys):
         assert ended.status == 1 and str(folder / "small") in ended.out + ended.err, file
         file.write_bytes(held)
     assert call(capsys, "verify", "runs/trained").status == 0
+
+
+def test_an_abstraction_is_its_cells_whoever_has_built_it(folder, tmp_path):
+    """A run takes an abstraction of the same cells for its own, and refuses one of other cells."""
+    for name, buckets in (("same", 3), ("other", 2)):
+        (tmp_path / f"{name}.toml").write_text(RECIPE.format(buckets=buckets))
+        Builder(load_recipe(tmp_path / f"{name}.toml"), tmp_path / name).build()
+    own, same, other = (Abstraction(folder / name).content_hashes() for name in ("small", "same", "other"))
+    assert own == same and own["flop"] != other["flop"] and own["preflop"] == other["preflop"]
+    assert open_run(folder / "runs/trained", folder / "same").abstraction_path == folder / "same"
+    refused(r"is the abstraction \w+, and .* was trained on \w+", open_run, folder / "runs/trained", folder / "other")
+
+
+def test_a_stage_that_states_other_cells_is_damaged(tmp_path):
+    Builder(small_recipe(tmp_path / "small.toml"), tmp_path / "built").build()
+    assert problems_of(tmp_path / "built") == []
+    stage = tmp_path / "built/flop/000000"
+    state = (stage / "state.json").read_text()
+    first = Abstraction(tmp_path / "built").stages["flop"].state["cells"]["bucket"]
+    (stage / "state.json").write_text(state.replace(first, first[::-1]))
+    forge(stage)
+    assert "holds other cells than state.json states" in problems_of(tmp_path / "built")[0]
+    refused("holds other cells", Abstraction(tmp_path / "built").table, "flop")

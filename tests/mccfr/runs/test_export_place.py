@@ -2,12 +2,10 @@
 
 import importlib.util
 import json
-import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
-from archives import unpack
 from commands import call, refusal
 from refusals import refused
 from sessions import go, make, trained
@@ -18,7 +16,7 @@ from mccfr.config.tables import ExportConfig
 from mccfr.policy import Policy
 from mccfr.policy.export import FORMATS, PROVENANCE
 from mccfr.policy.replacing import replaceable
-from mccfr.runs.directory.run import MANIFEST, open_run
+from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.results.export_place import export_path
 from storage.outputs import output
@@ -152,22 +150,6 @@ def test_a_policy_without_an_id_counts_as_anothers():
     with pytest.raises(FileExistsError, match="does not say of which: give --replace"):
         export_run(run, run.build_game(), Path("policy"))
     export_run(run, run.build_game(), Path("policy"), ExportOptions(replace=True))
-
-
-def test_an_old_run_without_an_id_has_one_all_the_same(here):
-    """It replaces its own exports, and not those of another old run of the same configuration."""
-    old = unpack("runs1", here) / "full-width"
-    assert "run_id" not in json.loads((old / MANIFEST).read_text())
-    run = open_run(old)
-    assert run.run_id is not None and run.run_id == open_run(old).run_id
-    for _ in range(2):
-        export_run(run, run.build_game(), Path("policy"))
-    shutil.copytree(old, "twin")
-    lines = Path("twin/journal.jsonl").read_text().splitlines()
-    first = json.loads(lines[0]) | {"unix_seconds": 1.5}
-    Path("twin/journal.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
-    twin = open_run(Path("twin"))
-    refused("another run", export_run, twin, twin.build_game(), Path("policy"), error=FileExistsError)
 
 
 def test_python_keeps_the_same_rule():

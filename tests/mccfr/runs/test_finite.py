@@ -69,7 +69,6 @@ def test_an_evaluation_between_checkpoints_looks_too(tmp_path):
 
 
 def test_a_checkpoint_of_infinities_is_not_sound_and_passed_over(tmp_path, monkeypatch):
-    """As an earlier version could write it."""
     run = make(tmp_path / "run", dominated(1e36))
     with monkeypatch.context() as planted:
         planted.setattr(formats, "check_finite", lambda *_: None)

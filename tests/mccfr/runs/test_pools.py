@@ -1,20 +1,18 @@
-"""Pools: their memory, what the journal says of it, and runs of a version in which workers could be threads.
+"""Pools: their memory, and what the journal says of it.
 
 Shows:
 
-* A pool's memory goes with its session; a run whose workers were threads of an older version goes on with the same bits
-  (test_pools)
+* A pool's memory goes with its session (test_pools)
 """
 
 import contextlib
 import gc
 import weakref
 
-import pytest
 import sessions
-from sessions import EXTERNAL, NO_EVALUATION, assert_same, go
+from sessions import EXTERNAL, NO_EVALUATION, go
 
-from mccfr.runs.directory.run import CONFIG, JOURNAL, open_run
+from mccfr.runs.directory.run import JOURNAL
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session import session as run_module
@@ -59,14 +57,3 @@ def test_the_journal_and_status_say_what_lies_in_huge_pages(tmp_path, monkeypatc
     [started] = [line for line in run.read(JOURNAL) if line.get("event") == "started"]
     assert (started["huge_bytes"], started["workers"]) == (0, 1)
     assert run_status(run)["huge_bytes"] is None
-
-
-@pytest.mark.parametrize("pool", ["threads", "processes"])
-def test_a_run_that_says_what_its_workers_were_goes_on_with_the_same_bits(tmp_path, pool):
-    whole, parts = (make(tmp_path / name, workers=0) for name in ("whole", "parts"))
-    go(whole, iterations=2_000)
-    go(parts, iterations=1_000)
-    file = parts.directory / CONFIG
-    file.write_text(file.read_text().replace("[run]\n", f'[run]\npool = "{pool}"\n'))
-    go(open_run(parts.directory), iterations=2_000)
-    assert_same(whole, parts)

@@ -17,14 +17,12 @@ import subprocess
 import sys
 import threading
 import time
-from hashlib import sha256
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 import zarr
-from archives import unpack
 from commands import call
 from manifests import forge
 from places import ROOT
@@ -102,22 +100,6 @@ def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path,
     iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
     group = DEALS_TOGETHER if solver is OUTCOME else 1  # whose end is the first boundary at or after a number
     assert {-(-point // group) * group for point in (1, length // 2)} <= set(iterations)
-
-
-@pytest.mark.parametrize("algorithm", ["external-sampling", "public-chance-sampling"])
-def test_a_run_of_format_version_1_goes_on_with_its_wide_sums(tmp_path, algorithm):
-    """Made at 20,000 nodes by the program of that version, which would have had these tables at 50,000."""
-    expected = {
-        "external-sampling": "3a8a939a1786548cffb106bcbe3dd57ac41fea49518b3404424498026b295800",
-        "public-chance-sampling": "14971649b517b8eaf06ff0b0d872e29a56614973603e8cd029eba9811b99b9ee",
-    }
-    run = open_run(unpack("runs1", tmp_path) / algorithm)
-    assert run.manifest["format_version"] == 1 and run.config.tables.sum_dtype == "auto"
-    go(run, nodes=50_000)
-    tables, _ = content(run)
-    assert {t.dtype for name, t in tables.items() if "_sum/" in name} == {np.dtype(np.float64)}
-    cells = b"".join(np.ascontiguousarray(tables[name]).tobytes() for name in sorted(tables))
-    assert sha256(cells).hexdigest() == expected[algorithm]
 
 
 def test_planted_error_position_inside_a_period_not_saved(tmp_path, monkeypatch):

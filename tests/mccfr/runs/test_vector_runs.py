@@ -35,7 +35,7 @@ def tables(run_directory):
 SOLVERS = {
     "dcfr": 'algorithm = "cfr"\nvariant = "dcfr"',
     "optimistic float32": 'algorithm = "cfr"\nvariant = "optimistic-lcfr"\ndtype = "float32"',
-    "parts, simultaneous": 'algorithm = "cfr"\nregret_minimiser = "regret-matching-plus"\nupdates = "simultaneous"',
+    "simultaneous": 'algorithm = "cfr"\nvariant = "cfr+"\nupdates = "simultaneous"',
     "public chance": 'algorithm = "public-chance-sampling"',
     "public chance dcfr": 'algorithm = "public-chance-sampling"\ndiscount = "dcfr"\nperiod_nodes = 1000',
 }

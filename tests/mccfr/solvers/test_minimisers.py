@@ -9,7 +9,7 @@ import pytest
 from refusals import refusals, refused
 
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
-from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Ramp, variant, warnings
+from mccfr.solvers.variants import PRESETS, Ramp, Variant, variant, warnings
 
 DTYPES = (np.float32, np.float64)
 
@@ -102,7 +102,6 @@ def test_presets_are_those_of_the_papers():
         "cfr+": ("regret-matching-plus", False, inf, -inf, 2, "alternating"),
         "lcfr": ("regret-matching", False, 1, 1, 1, "alternating"),
         "lcfr+": ("regret-matching-plus", False, 1, -inf, 1, "alternating"),
-        "lcfr+quadratic": ("regret-matching-plus", False, 1, -inf, 2, "alternating"),
         "dcfr": ("regret-matching", False, 1.5, 0, 2, "alternating"),
         "dcfr-pruning": ("regret-matching", False, 1.5, 0.5, 2, "alternating"),
         "nh-dcfr": ("normal-hedge", False, 1.5, 0, 2, "alternating"),
@@ -129,12 +128,9 @@ def test_factors_of_a_step():
 
 
 def test_parts_combine():
-    made = variant("dcfr", regret_minimiser="predictive", updates="simultaneous", averaging_power=0)
-    assert (made.optimistic, made.beta, made.alpha, made.averaging_power) == (True, -inf, 1.5, 0)
+    made = variant("pdcfr+", updates="simultaneous", averaging_power=0)
+    assert (made.optimistic, made.beta, made.alpha, made.averaging_power) == (True, -inf, 2.3, 0)
     assert not made.alternating
-    assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
-    assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
-    assert {name: variant(name) for name in FORMER_NAMES} == {"predictive-cfr+": variant("pcfr+")}
     assert variant("hs-dcfr-30", horizon=9) == replace(variant("hs-dcfr"), averaging_power=Ramp(30, 25), horizon=9)
     assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
     assert not variant("hs-pcfr+", averaging_power=2).scheduled
@@ -142,7 +138,7 @@ def test_parts_combine():
 
 test_nonsense_costs_one_sentence = refusals(
     ("variant = 'cfr\\+\\+': one of cfr, ", {"name": "cfr++"}),
-    ("regret_minimiser = 'hedge': one of regret-matching, ", {"regret_minimiser": "hedge"}),
+    ("regret_minimiser = 'hedge': one of regret-matching, ", {"name": Variant("hedge")}),
     ("updates = 'random': one of alternating, simultaneous", {"updates": "random"}),
     ("averaging_power = -1: .* at least 0", {"averaging_power": -1}),
     ("averaging_power = inf: a finite number", {"averaging_power": inf}),
@@ -150,7 +146,7 @@ test_nonsense_costs_one_sentence = refusals(
     ("alpha = nan", {"alpha": nan}),
     ("beta = nan", {"beta": nan}),
     ("beta = 0 with regret_minimiser = 'regret-matching-plus'", {"name": "cfr+", "beta": 0}),
-    ("optimistic = false", {"name": "pcfr+", "optimistic": False}),
+    ("optimistic = false", {"name": Variant("predictive", beta=-inf)}),
     ("horizon = 100, and nothing of this variant follows a schedule", {"name": "dcfr+", "horizon": 100}),
     ("horizon = 0: at least 1 iteration", {"name": "hs-pcfr+", "horizon": 0}),
     ("beta = 0 with regret_minimiser = 'predictive'", {"name": "hs-pcfr+", "beta": 0}),

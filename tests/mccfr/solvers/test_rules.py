@@ -14,7 +14,7 @@ from toys import own_dcfr, positive_part
 
 import mccfr
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy
-from mccfr.solvers.variants import PRESETS, variant
+from mccfr.solvers.variants import variant
 
 
 @mccfr.regret_rule
@@ -49,7 +49,6 @@ def test_kernels_give_a_rule_every_column_as_it_stands(rule, dtype):
     [
         ({"name": "leduc"}, {}),
         ({"name": "leduc"}, {"updates": "simultaneous"}),
-        ({"name": "leduc"}, {"optimistic": True}),
         ({"name": "kuhn"}, {"pruning": "partial"}),
         ({"name": "goofspiel", "cards": 4}, {}),
     ],
@@ -76,7 +75,6 @@ def test_threads_change_nothing():
 def test_parts_beside_a_variant_of_ones_own_override_it():
     made = variant(own_dcfr, alpha=2.0)
     assert made.alpha == 2.0 and made.regret_minimiser is positive_part and variant(own_dcfr) == own_dcfr
-    assert variant(own_dcfr, regret_minimiser="normal-hedge").rule == PRESETS["nh-dcfr"].rule
 
 
 test_rules_that_break_the_contract = refusals(

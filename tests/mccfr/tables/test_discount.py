@@ -130,8 +130,6 @@ def test_factors_of_several_ends_are_their_product(exponents, first, last):
     schedule = Schedule("dcfr", 10, None, *exponents)
     steps = np.array([factors(schedule, period) for period in range(first + 1, last + 1)]).reshape(-1, 3)
     assert schedule.factors(first, last) == pytest.approx(steps.prod(axis=0), rel=1e-9, abs=1e-290)
-    faded = schedule.faded(np.array([first], np.uint32), 10 * last)
-    assert faded == pytest.approx(steps.prod(axis=0)[2:], rel=1e-9)
 
 
 def test_schedules_follow_the_nodes():

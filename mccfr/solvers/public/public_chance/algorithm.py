@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.config.solvers import PublicChanceConfig
 from mccfr.config.tables import Config
@@ -58,7 +57,7 @@ class PublicChance(Algorithm):
         solver = msgspec.structs.replace(self._solver, period_nodes=period_nodes(game))
         return msgspec.structs.replace(self.config, solver=solver)
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout [slot, bucket] of the run's tables, with all strategy sums in one dtype."""
         if not game.cards.dealt:
             raise ValueError(
@@ -66,7 +65,7 @@ class PublicChance(Algorithm):
             )
         check_locks(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
+        is_wide = self.config.tables.sum_dtype == "float64"
         dtypes = self.config.tables.regret_dtype, "float64" if is_wide else "float32"
         theirs = opponent_game(self._solver, game)
         specs = table_specs(game, *dtypes) if theirs is None else responding_specs(game, theirs, *dtypes, OPPONENT)

@@ -4,8 +4,6 @@ from dataclasses import replace
 from math import inf
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.config.table import first_refused
@@ -102,9 +100,9 @@ class ExternalSampling(SampledAlgorithm):
         checks = [("run.strata", apart, "left out with solver.opponent_abstraction")]
         return super().problem() or first_refused(self.config, checks)
 
-    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+    def layout(self, game: Game) -> TableLayout:
         """Return the layout of the run's tables, with the opponents' regrets if they have other buckets."""
-        layout, opponents = super().layout(game, wide), opponent_game(self.config.solver, game)
+        layout, opponents = super().layout(game), opponent_game(self.config.solver, game)
         if opponents is None:
             return layout
         theirs = make_layout(opponents, regret_dtype=self.config.tables.regret_dtype, summed_streets=0).specs

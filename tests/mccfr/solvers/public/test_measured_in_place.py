@@ -54,7 +54,7 @@ def every_sum_large(monkeypatch):
 
 
 def average(cfr):
-    return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs), None)
+    return sums_average(cfr.game, TableSet(cfr.tables, cfr._specs))
 
 
 @pytest.mark.parametrize(("name", "more"), [*((name, {}) for name in SPOTS), ("two-tone turn", RAKED)])

@@ -85,8 +85,7 @@ def test_a_run_of_outcome_sampling_may_be_cut_anywhere():
     assert all(np.array_equal(tables[name], others[name]) for name in tables)
 
 
-def test_groups_of_a_run_that_began_without_them_are_those_of_its_iterations():
-    """A run of an earlier version goes on inside of a group, whose rest is the first group."""
+def test_a_state_inside_a_group_is_followed_by_the_rest_of_the_group():
     sampler, _ = outcome_sampler(state=WorkerState(1_005, 20, [1, 2, 3, 4]))
     assert sampler.run(20, 10**12, 10**12)[0] == DEALS_TOGETHER - 1_005 % DEALS_TOGETHER
     assert sampler.run(sampler.state.nodes, 10**12, 1)[0] == DEALS_TOGETHER
