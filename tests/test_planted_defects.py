@@ -10,10 +10,15 @@ from mutants import edited, fails_with, source_file
 from planted_defects import DEFECTS
 
 
+def changed(defect):
+    """The source of the defect's module with the defect in it; `ValueError` unless its text occurs exactly once."""
+    source = source_file(defect.module).read_text(encoding="utf-8")
+    return edited(defect.module, source, [(defect.old, defect.new)])
+
+
 def test_every_defect_fits_the_code_as_it_is():
     for defect in DEFECTS:
-        source = source_file(defect.module).read_text(encoding="utf-8")
-        compile(edited(defect.module, source, [(defect.old, defect.new)]), defect.module, "exec")
+        changed(defect)
 
 
 @pytest.mark.slow
@@ -24,4 +29,5 @@ def test_the_named_tests_pass_on_the_code_as_it_is():
 @pytest.mark.slow
 @pytest.mark.parametrize("defect", DEFECTS, ids=[f"{defect.module}: {defect.what}" for defect in DEFECTS])
 def test_a_planted_defect_is_caught(defect):
+    compile(changed(defect), defect.module, "exec")  # a module that is no Python fails any test
     assert fails_with(defect.module, [(defect.old, defect.new)], [defect.test])

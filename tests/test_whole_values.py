@@ -1,6 +1,7 @@
 """Each value of each document of an artefact replaced by every kind of JSON value: one sentence, or no harm.
 
-The documents are sealed again, so that nothing but their content is wrong.
+The documents are sealed again, so that nothing but their content is wrong.  The slow suite replaces each value by each
+kind.  The fast one replaces each top-level value, and two values in tables, by one kind each, drawn by a fixed seed.
 
 Shows:
 
@@ -9,6 +10,7 @@ Shows:
 
 import json
 import shutil
+from random import Random
 
 import pytest
 from fuzzing import is_sentence
@@ -65,15 +67,28 @@ def sound(tmp_path_factory):
 
 
 def replaced(document, inside=True):
-    """(where, document) with each value of a table and of the tables in it replaced by `VALUES`, and without it."""
+    """(place, kind, document) with each value of a table and of its tables replaced by `VALUES`, and without it."""
     for key, old in document.items():
         for value in VALUES:
             if value != old or type(value) is not type(old):
-                yield f"{key} = {value!r}", {**document, key: value}
-        yield f"no {key}", {name: other for name, other in document.items() if name != key}
+                yield key, repr(value), {**document, key: value}
+        yield key, "absent", {name: other for name, other in document.items() if name != key}
         if inside and isinstance(old, dict) and key != "files":
-            for where, changed in replaced(old, inside=False):
-                yield f"{key}.{where}", {**document, key: changed}
+            for place, kind, changed in replaced(old, inside=False):
+                yield f"{key}.{place}", kind, {**document, key: changed}
+
+
+def sample(cases):
+    """One case of each top-level value, and of two values in tables."""
+    drawn, places = Random(1), {}
+    for case in cases:
+        places.setdefault(case[0], []).append(case)
+    inner = [place for place in places if "." in place]
+    left_out = set(inner) - set(drawn.sample(inner, k=min(2, len(inner))))
+    return [drawn.choice(found) for place, found in places.items() if place not in left_out]
+
+
+BOTH = pytest.mark.parametrize("some", [sample, pytest.param(list, marks=pytest.mark.slow)], ids=["sample", "all"])
 
 
 def run_readers(run):
@@ -151,28 +166,44 @@ def unexpected(readers):
             yield error
 
 
+def document_of(file):
+    """The content of a document, without its own hash."""
+    document = json.loads(file.read_bytes())
+    document.pop("content_hash", None)
+    return document
+
+
+@BOTH
 @pytest.mark.parametrize("name", CASES)
-def test_a_value_of_another_type_is_refused_in_one_sentence(sound, tmp_path, name):
+def test_a_value_of_another_type_is_refused_in_one_sentence(sound, tmp_path, name, some):
     kind, file, readers = CASES[name]
     target, wrong = tmp_path / "runs" / kind, []
     shutil.copytree(sound / kind, target)
-    document = json.loads((target / file).read_bytes())
-    document.pop("content_hash", None)
-    for where, changed in replaced(document):
+    for place, value, changed in some(replaced(document_of(target / file))):
         write(target / file, changed)
-        wrong += [f"{where}: {type(error).__name__}: {error}" for error in unexpected(readers(target))]
+        wrong += [f"{place} = {value}: {type(error).__name__}: {error}" for error in unexpected(readers(target))]
     assert not wrong, "\n".join(dict.fromkeys(wrong))
 
 
+def test_the_sample_has_each_kind_of_value(sound):
+    documents = [document_of(sound / kind / file) for kind, file, _ in CASES.values()]
+    drawn = [case for document in documents for case in sample(replaced(document))]
+    assert {kind for _, kind, _ in drawn} == {"absent", *map(repr, VALUES)}
+    assert {place for place, _, _ in drawn} >= {key for document in documents for key in document}
+
+
+@BOTH
 @pytest.mark.parametrize("name", [EVALUATIONS, METRICS, JOURNAL, "trends.jsonl", RECORDS])
-def test_lines_of_another_type_are_passed_over(sound, tmp_path, name):
+def test_lines_of_another_type_are_passed_over(sound, tmp_path, name, some):
     run = tmp_path / "runs/run"
     shutil.copytree(sound / "run", run)
     path = run / name
     lines = path.read_text().splitlines() if path.exists() else []
-    documents = [json.loads(line) for line in lines[-1:]] or [{"nodes_touched": 1, "ranks": []}]
+    last = json.loads(lines[-1]) if lines else {"nodes_touched": 1, "ranks": []}
+    whole = [("", repr(value), value) for value in VALUES]
     wrong = []
-    for text in [*map(json.dumps, VALUES), *(json.dumps(changed) for _, changed in replaced(documents[0]))]:
+    for _, _, document in [*some(whole), *some(replaced(last))]:
+        text = json.dumps(document)
         path.write_text("\n".join([*lines[:-1], text]) + "\n")
         readers = [*run_readers(run), lambda: cluster_status(open_run(run))]
         wrong += [f"{text[:300]}: {type(error).__name__}: {error}" for error in unexpected(readers)]
@@ -186,12 +217,12 @@ def test_kept_reviews_and_trees_of_another_type_are_refused(sound, tmp_path):
     hand = {"where": "x", "names": ["a", "b"], "unknown": 0, "won_chips": 1.0, "aivat_chips": None}
     hand["decisions"] = [{**row, "cost_chips": 1.0}]
     review, tree = tmp_path / "review", tmp_path / "tree"
-    for first in [*VALUES, *(changed for _, changed in replaced(head))]:
+    for first in [*VALUES, *(changed for _, _, changed in replaced(head))]:
         review.write_text(_HEAD + json.dumps(first) + "\n" + json.dumps([0, hand]) + "\n")
         wrong += [f"{first}: {error!r}" for error in unexpected([lambda: read_review(review, source)])]
     game = {"board": "AsKsQs7h2d", "pot": 10, "effective_stack": 20}
     known = {"game": game, "iterations": 1, "locked": [], "tables": [{"name": "x", "dtype": "x", "shape": []}]}
-    for text in [*VALUES, *(changed for _, changed in replaced(known))]:
+    for text in [*VALUES, *(changed for _, _, changed in replaced(known))]:
         tree.write_bytes(b"MCCFR-TREE 1\n" + json.dumps(text).encode() + b"\n")
         wrong += [f"{text}: {error!r}" for error in unexpected([lambda: read_tree(tree, 1)])]
     assert not wrong, "\n".join(wrong)

@@ -1,7 +1,7 @@
 """Inputs that nobody means, by format: a seeded maker of inputs and the reader that may refuse them, and no more.
 
-`FORMATS` lists them.  tests/test_fuzz.py runs 2,000 inputs of each in the fast suite and replays what was ever found
-(tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds for as long as one likes.
+`FORMATS` lists them.  tests/test_fuzz.py runs 50 inputs of each in the fast suite, 2,000 in the slow one, and replays
+what was ever found (tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds.
 """
 
 import resource

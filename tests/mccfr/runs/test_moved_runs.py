@@ -76,7 +76,27 @@ def has_checkpoint(run, process, number=1):
     return max(list_checkpoints(run / "checkpoints"), default=0) >= number
 
 
-def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path, capsys):
+def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path):
+    directory, moved = tmp_path / "run", tmp_path / "moved"
+    solver = {"seed": 5, "period_nodes": 10_000}
+    run, often = make(directory, solver, evaluation=NO_EVALUATION), {"checkpoint_nodes": 20_000, "keep_checkpoints": 2}
+
+    def another():
+        directory.rename(moved)
+        go(make(directory, {**solver, "seed": 6}, evaluation=NO_EVALUATION), iterations=800, **often)
+
+    outcome = go(run, Hook("writing checkpoint 2", another), iterations=1_600, **often)
+    assert outcome.directory == moved and outcome.checkpoint > 3
+    for path in (moved, directory):
+        opened = rundir.open_run(path)
+        assert not problems_of(path) and len(list_checkpoints(path / "checkpoints")) == 2
+        assert [line["event"] for line in opened.read(rundir.JOURNAL) if "event" in line] == ["started", "finished"]
+        assert go(opened, iterations=2_400).checkpoint > max(1, outcome.checkpoint if path == moved else 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "run"]
+
+
+@pytest.mark.slow
+def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys):
     run, moved = tmp_path / "run", tmp_path / "moved"
     first = solving(tmp_path, 1)
     wait_for(partial(has_checkpoint, run, first), 300)
@@ -161,6 +181,7 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
         assert not directory.exists() and not held_directory._held
 
 
+@pytest.mark.slow
 def test_a_removed_directory_ends_a_process_with_status_1(tmp_path):
     process = solving(tmp_path, 1)
     wait_for(partial(has_checkpoint, tmp_path / "run", process), 300)
