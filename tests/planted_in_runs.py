@@ -238,7 +238,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.session.start",
-        "    check_same_run(run, config, base)\n",
+        "    check_same_run(run.directory, run.manifest, config, base)\n",
         "",
         "Another configuration's run goes on.",
         IDENTITY,

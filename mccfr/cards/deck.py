@@ -7,7 +7,7 @@ end on the flop can be listed, which an exact best response requires.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from math import comb
 from typing import Any, ClassVar
@@ -43,7 +43,7 @@ from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables
 from abstraction.ranges import parse_range
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
 from mccfr.cards.dealt import DEALT, Board, Deal, DealtCards
-from mccfr.cards.deck_deals import DeckDealer, draw_cards
+from mccfr.cards.deck_deals import DeckDealer, SeatedDealer, draw_cards
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.seated import SeatedDeck
 from mccfr.rng import EVALUATION
@@ -114,7 +114,8 @@ class WholeDeck(DealtCards):
         """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
             raise self.apart(other)
-        return SeatedDeck((self, other), np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1))
+        buckets = np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1)
+        return SeatedDeck((self, other), buckets, partial(_seated_dealer, (self, other)))
 
     @property
     def layout(self) -> BucketLayout:
@@ -430,6 +431,11 @@ class WholeDeck(DealtCards):
             yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
         else:
             yield from super().differences(other)
+
+
+def _seated_dealer(decks: tuple[WholeDeck, WholeDeck], seed: int, worker: int) -> Dealer:
+    """Return a dealer whose deals hold each player's buckets; the bucket tables are loaded here."""
+    return SeatedDealer([deck.lookup for deck in decks], [deck.histories for deck in decks], seed, worker)
 
 
 def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -14,16 +14,16 @@ import numpy.typing as npt
 
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
-from mccfr.cards.dealt import DEALT, Board, Deal, DealtCards
+from mccfr.cards.dealt import DEALT, Board, Deal
 from mccfr.cards.held_columns import columns
-from mccfr.cards.listed_text import card_names, find_boards, find_hands, meanings
+from mccfr.cards.listed_text import NamedCards, card_names, find_boards, find_hands, meanings
 from mccfr.rng import EVALUATION, new_stream, uniform
 
 _KEPT = 64  # number of boards whose following full boards are cached
 
 
 @dataclass(frozen=True)
-class ListedCards(DealtCards):
+class ListedCards(NamedCards):
     """Hands, ranges and boards of a game.
 
     H hands (one list for both players), S streets, B_s boards on street s.

@@ -6,20 +6,26 @@ if all matches belong to one infoset.
 
 from collections.abc import Iterable, Sequence
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import plain_text
-
-if TYPE_CHECKING:
-    from mccfr.cards.listed import ListedCards
+from mccfr.cards.dealt import DealtCards
 
 _SHOWN = 8  # examples in a message
 
 
-def card_names(cards: "ListedCards") -> dict[int, str]:
+class NamedCards(DealtCards):
+    """Cards whose hands have names and whose boards are listed."""
+
+    hand_names: Sequence[str]
+    """[H] text of each hand."""
+    board_cards: Sequence[npt.NDArray[np.int16]]
+    """For each street [B, n] cards of its boards."""
+
+
+def card_names(cards: NamedCards) -> dict[int, str]:
     """Return the text of each card in a hand, by card number; empty if hands have no cards."""
     names = {}
     for hand, text in zip(cards.hand_cards.tolist(), cards.hand_names, strict=True):
@@ -63,7 +69,7 @@ def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> n
     return fitting
 
 
-def find_hands(cards: "ListedCards", text: str) -> npt.NDArray[np.int64]:
+def find_hands(cards: NamedCards, text: str) -> npt.NDArray[np.int64]:
     """Return the indices of the hands that a text matches, at least one; `ValueError` if there is none."""
     names = cards.card_texts
     if not names:
@@ -77,11 +83,11 @@ def find_hands(cards: "ListedCards", text: str) -> npt.NDArray[np.int64]:
     return np.flatnonzero(_matches(cards.hand_cards[:, :needed], options))
 
 
-def _example(cards: "ListedCards") -> str:
+def _example(cards: NamedCards) -> str:
     return cards.hand_names[int(np.argmax(cards.reach.max(axis=0)))]
 
 
-def find_boards(cards: "ListedCards", street: int, text: str | None) -> npt.NDArray[np.int64]:
+def find_boards(cards: NamedCards, street: int, text: str | None) -> npt.NDArray[np.int64]:
     """Return the indices of the boards of a street that a text matches.
 
     Cards of one street may come in any order. If the game has a single first board, the text may omit it. None or ""
@@ -111,14 +117,14 @@ def find_boards(cards: "ListedCards", street: int, text: str | None) -> npt.NDAr
     return np.flatnonzero(fitting)
 
 
-def _board_needed(cards: "ListedCards", street: int, own: int) -> str:
+def _board_needed(cards: NamedCards, street: int, own: int) -> str:
     needed = cards.board_cards[street].shape[1]
     if own and needed > own:
         return f"{needed} are needed, or only the {needed - own} dealt after {cards.board_text(0, 0)}"
     return f"the board has {needed} card{'s' * (needed != 1)} at this point"
 
 
-def meanings(cards: "ListedCards", street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
+def meanings(cards: NamedCards, street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
     """Return the text of the first few (board, hand) pairs that are `live`."""
     texts = [
         f"{cards.hand_names[hand]} {cards.board_text(street, board)}".rstrip()

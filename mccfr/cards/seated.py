@@ -3,32 +3,32 @@
 A deal keeps its nine cards; each player's buckets are looked up from them in that player's tables.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer
-from mccfr.cards.deck_deals import SeatedDealer
+from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards
-
-if TYPE_CHECKING:
-    from mccfr.cards.deck import WholeDeck
 
 
 @dataclass(frozen=True)
 class SeatedDeck(Cards):
     """Cards of a full hold'em game in which each player has their own card abstraction.
 
-    decks    one for each player; both must deal the same cards (`Cards.differences`)
-    buckets  [S, 2] int64 number of buckets of each street and player
+    decks       one for each player; both must deal the same cards (`Cards.differences`)
+    buckets     [S, 2] int64 number of buckets of each street and player
+    new_dealer  returns the dealer of a seed and a worker
     """
 
     source: ClassVar[str] = "the whole deck"
 
-    decks: tuple["WholeDeck", "WholeDeck"]
+    decks: tuple[DealtCards, DealtCards]
     buckets: npt.NDArray[np.int64]
+    new_dealer: Callable[[int, int], Dealer]
 
     def cards_on(self, street: int) -> int:
         """Return the number of board cards on `street`."""
@@ -51,8 +51,7 @@ class SeatedDeck(Cards):
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return a worker's dealer."""
-        tables, histories = [deck.lookup for deck in self.decks], [deck.histories for deck in self.decks]
-        return SeatedDealer(tables, histories, seed, worker)
+        return self.new_dealer(seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
         """Return the hands on a full board."""

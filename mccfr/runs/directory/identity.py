@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -17,9 +17,6 @@ from mccfr.solvers.configured import opponents_buckets
 from mccfr.solvers.turns import turns_of
 from storage.damage import reading
 from storage.manifest import content_hash
-
-if TYPE_CHECKING:
-    from mccfr.runs.directory.run import Run
 
 
 class IdentityFields(msgspec.Struct, frozen=True):
@@ -91,9 +88,9 @@ def trained_code(config: Config) -> list[outside.Source]:
     return [source for (table, _), source in found.items() if table != "evaluation"]
 
 
-def check_same_run(run: "Run", config: Config, base: Path) -> None:
-    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    found, wanted = run.manifest["identity_document"], identity_document(config, base)
+def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config, base: Path) -> None:
+    """Raise `ValueError` naming the differing keys unless `config` describes the run that has this manifest."""
+    found, wanted = manifest["identity_document"], identity_document(config, base)
     if wanted == found:
         return
     if found["game"]["name"] != wanted["game"]["name"]:
@@ -104,9 +101,7 @@ def check_same_run(run: "Run", config: Config, base: Path) -> None:
         for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
         if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
     ]
-    raise ValueError(
-        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
-    )
+    raise ValueError(f"{directory} holds another run: {'; '.join(differences)}; choose another directory with --run")
 
 
 def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:

@@ -157,7 +157,7 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     Raises `ValueError` where `config` describes another run, and as `rundir.open_run`.
     """
     run = rundir.open_run(directory)
-    check_same_run(run, config, base)
+    check_same_run(run.directory, run.manifest, config, base)
     return rundir.with_settings(
         run,
         run=config.run,

@@ -36,9 +36,9 @@ def config(game=None, **tables):
 )
 def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, tables, key):
     run, other = make(tmp_path / "run", {}), config(**tables)
-    check_same_run(run, config(), tmp_path)
+    check_same_run(run.directory, run.manifest, config(), tmp_path)
     for refuse in (
-        lambda: check_same_run(run, other, tmp_path),
+        lambda: check_same_run(run.directory, run.manifest, other, tmp_path),
         lambda: reopen_run(other, tmp_path, run.directory),
     ):
         assert key in refused("holds another run", refuse)
@@ -46,7 +46,8 @@ def test_another_configuration_is_another_run_and_the_key_is_named(tmp_path, tab
 
 def test_limits_workers_and_evaluations_make_no_other_run(tmp_path):
     more = {"run": {"iterations": 7, "workers": 2}, "evaluation": {"at_end": False}, "tables": {"live_dir": "/tmp"}}
-    check_same_run(make(tmp_path / "run", {}), config(**more), tmp_path)
+    run = make(tmp_path / "run", {})
+    check_same_run(run.directory, run.manifest, config(**more), tmp_path)
 
 
 def test_the_content_of_a_games_file_is_a_part_of_it_and_a_durable_one_of_the_run(tmp_path):

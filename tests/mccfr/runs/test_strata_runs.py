@@ -72,7 +72,14 @@ def test_a_stratified_run_is_evaluated_as_the_game_that_it_is(whole):
 
 def test_strata_are_a_part_of_what_a_run_is(tmp_path, whole):
     ordinary = make(tmp_path / "ordinary", SOLVER, LEDUC_12, iterations=10)
-    refused(r"run.strata = 4 there and None here", check_same_run, whole, ordinary.config, tmp_path)
+    refused(
+        r"run.strata = 4 there and None here",
+        check_same_run,
+        whole.directory,
+        whole.manifest,
+        ordinary.config,
+        tmp_path,
+    )
 
 
 def test_plan_says_what_is_shared_and_who_is_idle(tmp_path, capsys):

@@ -192,7 +192,14 @@ def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch)
 
 def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
     for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
-        refused(words, check_same_run, memory, turned(tmp_path / words[:6], **settings).config, tmp_path)
+        refused(
+            words,
+            check_same_run,
+            memory.directory,
+            memory.manifest,
+            turned(tmp_path / words[:6], **settings).config,
+            tmp_path,
+        )
 
 
 def configured(resident="1GB", **run):

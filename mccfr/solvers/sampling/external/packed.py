@@ -105,16 +105,11 @@ def new_packed_worklist(
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
 
-    tree     [D] PACKED_NODE
+    tree, deals  [D] PACKED_NODE, Deals
     tables   TableArrays, changed in place
-    deals    Deals
-    limits   [3] int64, indexed by START, STOP and NODE_LIMIT
+    limits   [3] int64, indexed by START, STOP and NODE_LIMIT, where the batch ends early
     weight   discount weight of the updates
-    rng      [4] uint64, changed in place
-    work     PackedWorklist for D nodes, changed in place
-    pruning  Pruning
-
-    It stops after the first iteration that reaches limits[NODE_LIMIT].
+    rng, work, pruning  [4] uint64 and PackedWorklist for D nodes, both changed in place; Pruning
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
