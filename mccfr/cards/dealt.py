@@ -62,7 +62,7 @@ class DealtCards(Cards):
         return np.all(self.hand_cards >= 0, axis=1)
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [H], for each hand, the total of weights [H] of all hands disjoint from it."""
+        """Return [H], for each hand, the total of weights [H] of all hands that share no card with it."""
         places, deck = self.hand_places, self.deck_size
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)

@@ -162,7 +162,7 @@ def _is_ours(name: str) -> bool:
 
 
 def is_reference(name: object) -> TypeGuard[str]:
-    """Return True if a name has the form `module:object`."""
+    """Return True if a name contains a colon, as `module:object` does."""
     return isinstance(name, str) and ":" in name
 
 

@@ -69,8 +69,8 @@ def blank_arrays(nodes: int) -> TreeArrays:
 class NumberedRows(NamedTuple):
     """Row numbers of all decisions. N nodes, B blocks.
 
-    slot, row             [N] int32 as in `TreeArrays` row_slots, row_count  [B] int64 number of slots and rows of each
-    block
+    slot, row             [N] int32 as in `TreeArrays`
+    row_slots, row_count  [B] int64 number of slots and rows of each block
     """
 
     slot: npt.NDArray[np.int32]
