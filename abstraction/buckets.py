@@ -135,7 +135,10 @@ class Abstraction:
         return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
 
     def check_cells(self) -> None:
-        """Raise `ValueError` if a street's arrays differ from its stated checksums.  Older versions state none."""
+        """Raise `ValueError` if a street's arrays differ from their stated checksums.
+
+        Stages of older versions state no checksums and are skipped.
+        """
         for street, stage in self.stages.items():
             for spec in stage.specs if CELLS in stage.state else ():
                 self._read(street, spec.name)

@@ -147,7 +147,7 @@ class Builder:
             self._values.check([street for street in missing if self._recipe.part(street).features == "values"])
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return how the buckets of some streets (None: all) differ from the recipe's, one text for each street."""
+        """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
         found = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in found if text is not None]
 

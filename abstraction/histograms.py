@@ -69,12 +69,15 @@ def equity_histograms(
 ) -> NDArray[Any]:
     """Return the equity histograms of canonical boards [start, stop) of 3 or 4 cards.
 
-    The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) and to 46
-    on the turn (uint8), or to 0 if it shares a card with the board.  With 50 bins all flops take 233 MB, all turn
+    The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) or 46 on
+    the turn (uint8).  It sums to 0 if it shares a card with the board.  With 50 bins all flops take 233 MB, all turn
     boards 1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
 
-    Raises `ValueError` for another number of cards, a range outside the boards, an array of another shape or dtype,
-    bins outside 2..1,981, or fewer than one worker.
+    Raises `ValueError` for:
+
+    * another number of cards, a range outside the boards, or bins outside 2..1,981
+    * an array of another shape or dtype
+    * fewer than one worker
     """
     if cards not in COUNT_DTYPES:
         raise ValueError(f"histograms were asked for boards of {cards} cards: 3 and 4 are supported")

@@ -168,7 +168,10 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
 
 
 def _combo_clusters(clusters: ArrayLike) -> NDArray[np.int16]:
-    """Return the cluster of every combination, [1326] int16, from clusters of classes [169] or combinations [1326]."""
+    """Return the cluster of every combination, [1326] int16.
+
+    `clusters` is given for classes [169] or combinations [1326].
+    """
     given = np.asarray(clusters)
     if given.shape not in {(PREFLOP_CLASSES,), (COMBO_COUNT,)} or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(f"clusters have shape {given.shape} and dtype {given.dtype}: 169 or 1,326 integers are needed")
@@ -186,17 +189,17 @@ def ochs_features(
     out: NDArray[np.float32] | None = None,
     workers: int = 1,
 ) -> NDArray[np.float32]:
-    """Return the equities of river hands against each of k opponent clusters, [stop − start, 1326, k] float32.
+    """Return the equities of river hands against each of k opponent clusters.
 
-    Rows are the canonical boards [start, stop).  `clusters` is the cluster 0 to k − 1 of each preflop class [169], see
-    `opponent_clusters`, or of each combination [1326].  Isomorphic hands have equal features only if all combinations
-    of a class have the same cluster.
+    The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` is the cluster 0
+    to k − 1 of each preflop class [169], see `opponent_clusters`, or of each combination [1326].  Isomorphic hands have
+    equal features only if all combinations of a class have the same cluster.
 
     An equity is (wins + ties/2) / hands, rounded once.  It is ½ if no hand of the cluster is possible, and −1 if the
     slot shares a card with the board.  With k = 8 all boards take 5.7 GB and a thousand take 42 MB, so work in ranges.
 
-    Raises `ValueError` for clusters of another shape or with gaps, a range outside the boards, an `out` of another
-    shape or dtype, or fewer than one worker.
+    Raises `ValueError` for clusters of another shape or with gaps, or a range outside the boards.  The same holds for
+    an `out` of another shape or dtype, or fewer than one worker.
     """
     cluster_of = _combo_clusters(clusters)
     count = int(cluster_of.max()) + 1

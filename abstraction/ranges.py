@@ -95,8 +95,8 @@ def parse_range(text: str) -> NDArray[np.float64]:
 
     The module's text lists the items.  Spaces around items are ignored, and the empty text is the empty range.
 
-    Raises `ValueError` that quotes the item if it is invalid, its weight is not a number in 0..1, or an earlier item
-    gives a combination another weight.
+    Raises `ValueError` that quotes the item if it is invalid or its weight is not a number in 0..1.  It also does so if
+    an earlier item gives a combination another weight.
     """
     weights = np.zeros(COMBO_COUNT)
     named = np.zeros(COMBO_COUNT, np.bool_)

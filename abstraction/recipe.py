@@ -135,7 +135,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe; `ValueError` in one sentence that names the file, the key and what is allowed."""
+    """Read a recipe; `ValueError` in one sentence that names the file, the key and the allowed values."""
     try:
         with reading(path):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -154,7 +154,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise `ValueError`, naming the key and what is allowed, unless the recipe can be built."""
+    """Raise `ValueError`, naming the key and the allowed values, unless the recipe can be built."""
     if recipe.deck is not None:
         _check_deck(recipe)
     parts = {street: recipe.part(street) for street in recipe.streets}

@@ -245,7 +245,7 @@ def _lowest_keys(keys: NDArray[Any], hands: NDArray[np.float64], span: int, buck
 def _drawn(
     weights: NDArray[np.float64], sample: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Draw `sample` hands by weight; return their points and the number of hands on each, or None for all points."""
+    """Draw `sample` hands by weight; return their points and the hands on each, or None for all points."""
     if sample == 0 or sample >= weights.sum():
         return None
     draws = np.random.Generator(np.random.PCG64([seed, 2])).random(sample)
@@ -325,7 +325,7 @@ def _nested(
     keeper: Keeper,
     share: Share,
 ) -> _Found:
-    """Cluster within each parent, which gets a share of the buckets, and assign points within their parent."""
+    """Cluster within each parent, which gets a share of the buckets."""
     count = int(parents.max()) + 1
     inside = parents if chosen is None else parents[chosen]
     members = group_members(inside, count)

@@ -1,9 +1,10 @@
 """Exact hand strength against a uniformly random opponent hand: river strength, E[HS] and E[HS²].
 
-The *river strength* of a hand is the integer 2·wins + ties against the 990 opponent hands that share no card with it or
-the board, 0 to 1,980.  HS is the river strength divided by 1,980.  A hand on an earlier street has one river strength
-for each run-out, an unordered set of cards to come: 46 on the turn, 1,081 on the flop, 2,118,760 preflop.  All counts
-and sums are integers, so results are exact and do not depend on the order of work.
+The *river strength* of a hand is the integer 2·wins + ties against opponent hands, 0 to 1,980.  It counts the 990 hands
+that share no card with hand or board.  HS is the river strength divided by 1,980.  A hand on an earlier street has one
+river strength for each run-out, an unordered set of cards to come.  There are 46 run-outs on the turn, 1,081 on the
+flop and 2,118,760 preflop.  All counts and sums are integers, so results are exact and do not depend on the order of
+work.
 
 Arrays have one row for each canonical board (`abstraction.boards`) and 1,326 hole-card slots.  Functions take a range
 of boards, so that a long computation can be divided and resumed.

@@ -116,8 +116,8 @@ def assign(
 ) -> NDArray[Any]:
     """Return the nearest centre of every hand, [boards, slots].
 
-    `described` has the points of all hands on streets with few boards; None computes them board by board.  The keeper
-    saves the assignments made so far.
+    `described` has the points of all hands on streets with few boards; None computes them board by board.  Assignments
+    are saved at intervals and resumed.
     """
     street, dtype = points.hands, bucket_dtype(len(centres))
     bucket, first = np.empty((street.boards, street.slots), dtype), 0
