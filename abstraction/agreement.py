@@ -11,11 +11,10 @@ from abstraction.report import bucket_pairs
 
 
 def agreement(one: Abstraction, other: Abstraction) -> dict[str, float]:
-    """Return the adjusted Rand index of the buckets of two abstractions, by street, over all dealt hands.
+    """Return the adjusted Rand index of two abstractions' buckets over all dealt hands, by street.
 
-    The index is 1 if both put the same pairs of hands into one bucket, and 0 if they agree no more than by chance.
-
-    Raises `ValueError` if the decks differ, or if a street has percentile buckets with history (`abstraction.history`).
+    1 means that the same pairs of hands share buckets, 0 no more than by chance.  Raises `ValueError` for different
+    decks, or for buckets with history (`abstraction.history`).
     """
     if one.listing != other.listing:
         raise ValueError(f"{other.path} is of another deck than {one.path}: only buckets of one deck compare")

@@ -5,14 +5,13 @@ in ascending order.  The canonical board of a class is its member of least rank.
 classes, numbered by that rank.
 
 Features and buckets are kept for canonical boards, in rows of 1,326 hole-card slots.  The *location* of a dealt board
-is its canonical index and the suit permutation that maps it to the canonical board.  The same permutation maps the hole
-cards to their slot:
+is its canonical index and the suit permutation to the canonical board, which also maps hole cards to their slot:
 
     index, permutation = locate_river(tables, a, b, c, d, e)
     row[index, tables.hole_permutation[permutation, combo]]
 
-Each slot of a canonical board stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with
-the board are unused.  Hands that are equivalent by a symmetry of the board still have one slot each.
+Each slot stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with the board are unused.
+Hands that are equivalent by a symmetry of the board still have one slot each.
 """
 
 from collections.abc import Sequence
@@ -179,7 +178,7 @@ def _choose_table() -> NDArray[np.int32]:
 
 
 def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
-    """Raise `ValueError` unless the board holds distinct cards 0..51 and their number is one of `sizes`."""
+    """Raise `ValueError` unless the board holds distinct cards 0..51, as many as one of `sizes`."""
     cards = [int(card) for card in board]
     if len(cards) not in sizes:
         allowed = ", ".join(map(str, sizes[:-1])) + f" or {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
@@ -192,10 +191,9 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """Return all boards of 3, 4 or 5 cards with their canonical boards.
+    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use (0.1 s for five cards).
 
-    The result is built on first use (0.1 s for five cards) and shared.  Raises `ValueError` for another number of
-    cards.
+    Raises `ValueError` for another number of cards.
     """
     if cards not in BOARD_COUNTS:
         raise ValueError(f"boards of {cards} cards were asked for: 3, 4 and 5 are supported")

@@ -125,7 +125,7 @@ class Abstraction:
         return found
 
     def content_hashes(self) -> dict[str, str]:
-        """Return the hash of the cells of each street's arrays, independent of recipe and storage format."""
+        """Return a hash of each street's cells, independent of recipe and storage format."""
         return {street: self._content_hash(street, stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, street: str, stage: Checkpoint) -> str:
@@ -151,10 +151,7 @@ class Abstraction:
         return {street: stage.content_hash for street, stage in self.stages.items()}
 
     def origin(self) -> dict[str, Any]:
-        """Return what identifies the buckets, as JSON.
-
-        It holds one hash over all streets, and for each street hash, number of buckets and recipe.
-        """
+        """Return, as JSON, one hash over all streets, and for each street hash, number of buckets and recipe."""
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
             street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
@@ -165,10 +162,8 @@ class Abstraction:
     def table(self, street: str) -> NDArray[Any]:
         """Return the bucket of each slot of each canonical board, [boards, 1326] uint16 or uint32.
 
-        If the street has a `history`, the table holds percentiles, which the history maps to buckets.  For a small deck
-        the table is [boards, hands] in the order of its `listing`.
-
-        Raises `ValueError` if the file is damaged.
+        With a `history` these are percentiles, which the history maps to buckets.  For a small deck it is [boards,
+        hands] in the order of its `listing`.  Raises `ValueError` if the file is damaged.
         """
         if street not in self._buckets:
             self._buckets[street] = self._read(street, "bucket")

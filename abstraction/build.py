@@ -1,9 +1,8 @@
 """Builds an abstraction: one stage for each street, committed when it is complete.
 
 A stage holds the bucket of every hole-card slot of every canonical board, and statistics of the buckets.  It is
-committed like a checkpoint: complete or absent, with checksums.  A second build skips every stage whose recipe and
-parents are unchanged, and resumes a clustering that was interrupted.  The same recipe gives the same bytes, for any
-number of workers and any number of interruptions.
+committed like a checkpoint, with checksums.  A second build skips stages whose recipe and parents are unchanged, and
+resumes an interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
 """
 
 import json
@@ -103,15 +102,13 @@ class Builder:
     def build(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
         """Build the missing stages of the given streets (None: all) and their parents; return these streets.
 
-        replace  allows replacing buckets of another recipe
-
-        All streets are checked before the first is built.  Raises:
+        `replace` allows replacing buckets of another recipe.  All streets are checked before the first is built.
+        Raises:
 
         * `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`
         * `MemoryError`, with both numbers, if memory is too small
         * `BlockingIOError` while another process builds in the same directory
-        * `ValueError` if a street has fewer distinct points than buckets, which is known only once features are
-          computed
+        * `ValueError`, perhaps after computing features, for fewer distinct points than buckets
         """
         check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)

@@ -1,7 +1,7 @@
 """The interface through which an abstraction build asks for strengths, features and classes of hands.
 
-There are two implementations.  `StandardDeck` has 52 cards and canonical boards (`abstraction.boards`).  `SmallDeck`
-(`abstraction.small_deck`) lists all boards.  Percentiles, clustering and reports are the same code for both.
+`StandardDeck` has 52 cards and canonical boards (`abstraction.boards`); `SmallDeck` (`abstraction.small_deck`) lists
+all boards.  Percentiles, clustering and reports are the same code for both.
 """
 
 from abc import ABC, abstractmethod
@@ -40,9 +40,9 @@ class Near(NamedTuple):
     """Results of other stages from which a stage is built.
 
     following  buckets of the next street, for potential-aware features
-    before     [boards, slots] bucket of each hand on the street before, within which its new bucket must lie
+    before     [boards, slots] parent bucket of each hand, on the street before
     values     source of hand values for `features = "values"`
-    earlier    (table, history) of each earlier street, for buckets with perfect recall (`abstraction.history`)
+    earlier    (table, history) of each earlier street, for perfect recall (`abstraction.history`)
     """
 
     following: NextStreet | None = None
@@ -97,7 +97,7 @@ class StandardDeck(Deck):
         return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
 
     def sums(self, street: str) -> NDArray[Any]:
-        """Return the summed strength of each hand; before the flop from the counts of all 169 classes."""
+        """Return the summed strength of each hand; preflop from the counts of the 169 classes."""
         if STREET_CARDS[street]:
             return self._strengths.sums(STREET_CARDS[street])
         counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
@@ -127,10 +127,7 @@ class StandardDeck(Deck):
         return found
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
-        """Return the features of a street.
-
-        `near.following` is needed for `potential`, else it is `ValueError`.
-        """
+        """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         if document["features"] == "histogram":
             return histogram_features(self._strengths, document["street"], document["bins"])
         if document["features"] == "ochs":

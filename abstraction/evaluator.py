@@ -222,8 +222,7 @@ def _fill_flushes(tables, key, suit_sets, out):
 def fill_board_strengths(tables, board, out):
     """Write the strength of every combination on a board of three to five cards into out [1326] int16.
 
-    Combinations that share a card with the board get −1.  Strengths are first written for the 91 pairs of ranks.
-    Flushes and shared cards are written over them.
+    Combinations that share a card with the board get −1.
     """
     key, suit_sets = board_sums(tables, board)
     cards = board.shape[0] + 2
@@ -329,10 +328,10 @@ def poker_family_strength(hole: Sequence[int], board: Sequence[int], ranks: int,
     """Return the strength of a hand in a poker game with a small deck; higher is better, equal is a tie.
 
     Cards are rank·suits + suit.  With five cards or more in all (hole and board), the best five count in the standard
-    order; the deck then has at most 13 ranks and 4 suits.  With fewer cards only n of a kind and kickers count, as in
-    ACPC and OpenSpiel's universal_poker.  Strengths of hands with different numbers of cards cannot be compared.
+    order; the deck then has at most 13 ranks and 4 suits.  With fewer only n of a kind and kickers count, as in ACPC
+    and OpenSpiel's universal_poker.  Strengths of different numbers of cards cannot be compared.
 
-    Raises `ValueError` if a card is not in the deck or occurs twice, or if there are more than seven cards.
+    Raises `ValueError` if a card is not in the deck or occurs twice, or for more than seven cards.
     """
     cards = [int(card) for card in (*hole, *board)]
     hand = f"hand {list(hole)} on board {list(board)}"

@@ -1,9 +1,7 @@
 """Features of a street's hands, and the distinct feature rows with the hands that have them.
 
 `collect` computes the features of every hole-card slot of every canonical board, in ranges shared among threads.  It
-merges equal rows exactly; each row's weight is the number of dealt hands that have it.  The turn's 18.5 million slots
-give 1.3 million histograms of 50 bins.  The river's 145 million slots give 19 million vectors of equities against 8
-opponent clusters.
+merges equal rows exactly: the turn's 18.5 million slots give 1.3 million histograms of 50 bins.
 """
 
 from abc import ABC, abstractmethod
@@ -41,7 +39,7 @@ BOARDS_AT_A_TIME = {3: 32, 4: 128, 5: 512}
 
 
 class StreetHands(ABC):
-    """All hands of a street, with one row for each board and one slot for each hole-card combination."""
+    """All hands of a street: one row for each board, one slot for each hole-card combination."""
 
     slots: int
     """slots of a row"""
@@ -97,7 +95,7 @@ class StandardStreet(StreetHands):
         return float(STRENGTH_LIMIT * RUNOUTS[self._cards])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Return [last − first, 1326] bool: hand and canonical board share no card."""
+        """Return [last − first, 1326] bool, false for a shared card."""
         return used_slots(board_classes(self._cards).boards[first:last])
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
@@ -112,7 +110,7 @@ class StandardPreflop(StreetHands):
     largest = float(STRENGTH_LIMIT * RUNOUTS[0])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Return [last − first, 1326] True, because there is no board."""
+        """Return [last − first, 1326] True."""
         return np.ones((last - first, COMBO_COUNT), np.bool_)
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
@@ -146,11 +144,11 @@ class ListedStreet(StreetHands):
         return self._largest
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Return [last − first, hands] bool: hand and listed board share no card."""
+        """Return [last − first, hands] bool, false for a shared card."""
         return self._free[first:last]
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return [last − first] ones, because each board is listed."""
+        """Return [last − first] ones."""
         return np.ones(last - first, np.int64)
 
 
@@ -168,7 +166,7 @@ class Strengths:
 
     @cached_property
     def river(self) -> NDArray[np.uint16]:
-        """[134459, 1326] uint16 river strengths, as `river_strengths` returns them."""
+        """[134459, 1326] uint16 river strengths, as `river_strengths`."""
         return river_strengths(workers=self.workers)
 
     def sums(self, cards: int) -> NDArray[Any]:
@@ -297,10 +295,10 @@ def preflop_parents(first: int, last: int) -> NDArray[np.int16]:
 
 
 def board_features(strengths: Strengths, cards: int) -> NDArray[np.float32]:
-    """Return the mean strength of each preflop class on each canonical board, [boards, 169] float32.
+    """Return the mean strength, 0 to 1, of each preflop class on each canonical board, [boards, 169] float32.
 
-    Strengths are 0 to 1; a class without a combination that avoids the board has ½.  Boards are clustered by these
-    features: high, paired and one-suit boards help different hands and lie far apart.
+    A class without a combination that avoids the board has ½.  Boards are clustered by these features, which tell high,
+    paired and one-suit boards apart.
     """
     classes, boards = preflop_classes().astype(np.int64), board_classes(cards).boards
     sums = strengths.sums(cards)

@@ -1,8 +1,7 @@
 """Equity histograms: exact counts of a hand's river strength over its run-outs.
 
 Bins divide the river strengths 0..1,980 (2·wins + ties, `abstraction.strength`) into equal widths.  Strength v is in
-bin v·bins // 1,981.  A flop hand has 1,081 unordered run-outs, each of which stands for two orders of turn and river.
-A turn hand has 46 run-outs, a preflop hand 2,118,760.
+bin v·bins // 1,981.  A hand has 46 unordered run-outs on the turn, 1,081 on the flop and 2,118,760 preflop.
 
 The earth mover's distance of two such histograms is the L1 distance of their cumulative distributions.
 """
@@ -37,8 +36,8 @@ def fill_histograms(tables, boards, river, bin_of, start, stop, out):
     """Count river strengths over the run-outs of boards [start, stop) of boards [N, 3 or 4].
 
     Adds to out [stop − start, 1326, bins].  `river` is [134459, 1326] uint16, and bin_of [65536] is the bin of each
-    strength.  Run-outs that share a card with the hand are counted in bin_of[65535], without a branch in the inner
-    loop.  The caller subtracts them.
+    strength.  Run-outs that share a card with the hand are counted in bin_of[65535], which saves a branch; the caller
+    subtracts them.
     """
     rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
     hole_permutation = tables.hole_permutation
@@ -70,14 +69,10 @@ def equity_histograms(
     """Return the equity histograms of canonical boards [start, stop) of 3 or 4 cards.
 
     The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) or 46 on
-    the turn (uint8).  It sums to 0 if it shares a card with the board.  With 50 bins all flops take 233 MB, all turn
-    boards 1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
+    the turn (uint8), and to 0 if it shares a card with the board.  With 50 bins all flops take 233 MB, all turn boards
+    1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
 
-    Raises `ValueError` for:
-
-    * another number of cards, a range outside the boards, or bins outside 2..1,981
-    * an array of another shape or dtype
-    * fewer than one worker
+    Raises `ValueError` for arguments out of range, or arrays of another shape or dtype.
     """
     if cards not in COUNT_DTYPES:
         raise ValueError(f"histograms were asked for boards of {cards} cards: 3 and 4 are supported")

@@ -5,9 +5,8 @@ These are percentile buckets within the bucket before, as in Johanson, Bard, Bur
 flop.  The table of such a street therefore holds `PERCENTILES` percentiles of one feature.  A small table, the
 *history* [buckets before, PERCENTILES] int32, maps the bucket before and a percentile to the bucket.
 
-Each bucket before is divided into equal shares of the hands that deals bring to it.  The shares are estimated on
-`DEALS` deals drawn by the recipe's seed.  With 16 buckets each bucket then holds its sixteenth within 0.3 % of all
-hands.
+Each bucket before is divided into equal shares of the hands that deals bring to it, estimated on `DEALS` deals drawn by
+the recipe's seed.  Sixteen buckets are then equal to 0.3 % of all hands.
 """
 
 from collections.abc import Callable, Sequence

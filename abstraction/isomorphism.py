@@ -130,8 +130,8 @@ class Indexer:
     def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
         """Return the index of each row of cards [H, N] integer, round after round, as [H] int64.
 
-        The order within a round does not matter.  Raises `ValueError` if the array has another shape or is not of
-        integers, a card does not exist, or a row holds a card twice.
+        The order within a round does not matter.  Raises `ValueError` for another shape or dtype, unknown cards, or a
+        card twice in a row.
         """
         given = np.asarray(cards)
         if given.ndim != 2 or given.shape[1] != sum(self.cards_per_round) or not np.issubdtype(given.dtype, np.integer):
@@ -160,8 +160,8 @@ def _indexer(cards_per_round: tuple[int, ...]) -> Indexer:
 def indexer(cards_per_round: Sequence[int]) -> Indexer:
     """Return the indexer of a shape such as (2, 5) or (2, 3, 1, 1), built in milliseconds and shared.
 
-    Raises `TypeError` if a number of cards is not an integer.  Raises `ValueError` unless there is at least one round,
-    each has at least one card, and all have at most seven.
+    Raises `TypeError` for numbers that are not integers, and `ValueError` unless rounds have at least one card each and
+    at most seven in all.
     """
     rounds = tuple(as_integer(cards) for cards in cards_per_round)
     if not rounds or min(rounds) < 1 or sum(rounds) > MAX_CARDS:

@@ -1,4 +1,8 @@
-"""Lists all hands and boards of a small deck, with showdown strengths and suit-isomorphism classes."""
+"""Lists all hands and boards of a small deck, with showdown strengths and suit-isomorphism classes.
+
+A card is rank·suits + suit.  Boards are listed for each street in order of dealing, those that follow one board side by
+side.  So a board determines the earlier boards, unlike the unordered boards of hold'em (`abstraction.boards`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -168,9 +172,8 @@ class DeckListing:
     def numbers(self, street: int, *, merge_suits: bool) -> npt.NDArray[np.int32]:
         """Return the infoset number of each hand on each board, [B, H] int32; `BLOCKED` for a shared card.
 
-        Pairs of hand and board that a suit permutation maps to each other, street by street, are one infoset.  Its
-        representative is the least code that any permutation gives to the pair.  Infosets are numbered by first
-        appearance.
+        Pairs of hand and board that a suit permutation maps to each other, street by street, are one infoset.  Infosets
+        are numbered by first appearance.
         """
         codes = self._card_codes(merge_suits)
         hand, last = _groups(self.hands[:, : self.hole_cards], codes), 0
@@ -193,8 +196,8 @@ class DeckListing:
     def _card_codes(self, merge: bool) -> _Cells:
         """Return [R, deck] the code of each card under each of R suit permutations, the identity first.
 
-        A set of cards has the sum of their codes.  Without `merge` only the identity is used.  If no hand can have five
-        cards, there are no flushes, and merged codes ignore suits.
+        A set of cards has the sum of their codes.  Without `merge` there is only the identity.  If no hand can have
+        five cards, and so no flush, merged codes ignore suits.
         """
         card = np.arange(self.cards)
         rank, suit = card // self.suits, card % self.suits

@@ -1,12 +1,12 @@
 """Bucket look-up for kernels: both players' buckets in a deal, or all buckets of a board.
 
 The tables of an abstraction lie in one block of memory, in huge pages if the system grants them.  The block is seen as
-uint16 and as uint32, and each street states which of the two it uses.  So every kernel has one signature for any number
-of buckets.  A deal is nine cards: player 0's hole cards, player 1's, and the board in order of dealing.  `board_cards`
-is the number of known board cards on each street; a game need not have all streets of hold'em.
+uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal is nine
+cards: player 0's hole cards, player 1's, and the board in order of dealing.  `board_cards` is the number of known board
+cards on each street; a game need not have all streets of hold'em.
 
-The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` works on blocks of deals.  It
-prefetches the memory of a whole block before it reads: first the locations of the boards, then the buckets.
+The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` therefore prefetches for a whole
+block of deals, first the locations of the boards, then the buckets.
 """
 
 import mmap
@@ -254,10 +254,7 @@ def _rows(cards: int) -> int:
 
 @dataclass(frozen=True)
 class BucketLayout:
-    """Layout of the tables of S streets in one block of memory.
-
-    A process that has filled a block in shared memory passes layout and block to others; `tables` makes views of it.
-    """
+    """Layout of the tables of S streets in one block of memory, which several processes may share."""
 
     board_cards: tuple[int, ...]
     """number of known board cards on each street: 0, 3, 4 or 5, ascending"""
@@ -350,7 +347,7 @@ def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
     """Return the buckets of all hole cards on each of the boards [N, n], as [N, 1326] int32.
 
     Boards hold distinct cards in any order.  −1 marks hole cards that share a card with the board.  Raises `ValueError`
-    for invalid cards, or a number of cards that no street of the tables has.
+    for invalid cards, or boards of no street of the tables.
     """
     cards = np.asarray(boards)
     if cards.ndim != 2 or cards.shape[1] not in tables.board_cards:

@@ -195,11 +195,10 @@ def ochs_features(
     to k − 1 of each preflop class [169], see `opponent_clusters`, or of each combination [1326].  Isomorphic hands have
     equal features only if all combinations of a class have the same cluster.
 
-    An equity is (wins + ties/2) / hands, rounded once.  It is ½ if no hand of the cluster is possible, and −1 if the
-    slot shares a card with the board.  With k = 8 all boards take 5.7 GB and a thousand take 42 MB, so work in ranges.
+    An equity is (wins + ties/2) / hands, ½ if no hand of the cluster is possible, and −1 if the slot shares a card with
+    the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
 
-    Raises `ValueError` for clusters of another shape or with gaps, or a range outside the boards.  The same holds for
-    an `out` of another shape or dtype, or fewer than one worker.
+    Raises `ValueError` for clusters with gaps, arguments out of range, or arrays of another shape or dtype.
     """
     cluster_of = _combo_clusters(clusters)
     count = int(cluster_of.max()) + 1

@@ -93,10 +93,8 @@ def _item_combos(text: str) -> list[int] | None:
 def parse_range(text: str) -> NDArray[np.float64]:
     """Return the weight of every combination in a range text, [1326] float64 in 0..1.
 
-    The module's text lists the items.  Spaces around items are ignored, and the empty text is the empty range.
-
-    Raises `ValueError` that quotes the item if it is invalid or its weight is not a number in 0..1.  It also does so if
-    an earlier item gives a combination another weight.
+    Spaces around items are ignored, and the empty text is the empty range.  Raises `ValueError` that quotes the item if
+    it is invalid, its weight is not in 0..1, or an earlier item gives a combination another weight.
     """
     weights = np.zeros(COMBO_COUNT)
     named = np.zeros(COMBO_COUNT, np.bool_)
@@ -125,9 +123,9 @@ def parse_range(text: str) -> NDArray[np.float64]:
 def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
     """Return the weight of every combination, [1326] float64 in 0..1, of a range text or of numbers.
 
-    169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations in this
-    project's order (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` as
-    `parse_range`, and for another count of numbers.
+    169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations
+    (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` as `parse_range`, and for
+    another count of numbers.
     """
     numbers = given if not isinstance(given, str) else given.replace(",", " ").split()
     if isinstance(given, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):

@@ -1,13 +1,11 @@
 """The `Deck` of games with a small deck: hold'em's features computed directly over all listed boards.
 
-Strength is 2·wins + ties against every hand that shares no card (`abstraction.strength`), and sums go over all
-run-outs. Histograms count run-outs by strength.  OCHS (`abstraction.ochs`) takes equities against clusters of preflop
-classes. Potential-aware features are sorted projections of the next street's buckets
-(`abstraction.clustering.potential`).
+Strength is 2·wins + ties against every hand that shares no card (`abstraction.strength`).  OCHS (`abstraction.ochs`)
+and potential-aware features (`abstraction.clustering.potential`) are as in hold'em.
 
 Boards are listed in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and boards
 that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and lossless
-buckets are the exception, because they distinguish the order.
+buckets distinguish the order.
 """
 
 from functools import cached_property

@@ -2,9 +2,8 @@
 
 The *river strength* of a hand is the integer 2·wins + ties against opponent hands, 0 to 1,980.  It counts the 990 hands
 that share no card with hand or board.  HS is the river strength divided by 1,980.  A hand on an earlier street has one
-river strength for each run-out, an unordered set of cards to come.  There are 46 run-outs on the turn, 1,081 on the
-flop and 2,118,760 preflop.  All counts and sums are integers, so results are exact and do not depend on the order of
-work.
+river strength for each run-out, an unordered set of cards to come.  All counts and sums are integers, so results are
+exact.
 
 Arrays have one row for each canonical board (`abstraction.boards`) and 1,326 hole-card slots.  Functions take a range
 of boards, so that a long computation can be divided and resumed.
@@ -189,7 +188,7 @@ def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
     """Sum river strengths and their squares over the run-outs of boards [start, stop) of [N, 3 or 4].
 
     Adds to sums and squares [stop − start, 1326] int64.  `river` is [134459, 1326] uint16.  Run-outs that share a card
-    with the hand add 65,535 and its square, without a branch in the inner loop.  The caller subtracts them.
+    with the hand add 65,535 and its square, which saves a branch; the caller subtracts them.
     """
     rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
     hole_permutation = tables.hole_permutation
@@ -325,9 +324,9 @@ def preflop_strengths(
 ) -> NDArray[np.int64]:
     """Return how often each river strength occurs to each of the 169 preflop classes, [169, 1981] int64.
 
-    Counts pairs of a board and a combination of the class, for boards whose canonical board is in [start, stop).
-    Results of disjoint ranges can be added.  Over all boards a row's sum is 2,118,760 times the class's 4, 6 or 12
-    combinations. `river`, if given, is the full result of `river_strengths`; else strengths are computed in chunks.
+    Counts pairs of a board and a combination of the class, for boards whose canonical board is in [start, stop).  Over
+    all boards a row's sum is 2,118,760 times the class's 4, 6 or 12 combinations.  `river`, if given, is the full
+    result of `river_strengths`; else strengths are computed in chunks.
 
     Raises `ValueError` as `river_strengths`.
     """
@@ -360,11 +359,10 @@ def _preflop_sums(combo: int, workers: int) -> tuple[int, int]:
 def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, str | int | float]:
     """Return the exact strength of a hand such as "AsKd" on a board such as "Qs7h2d".
 
-    The board has 0, 3, 4 or 5 cards.  The result has street, hand, board, runouts, ehs, ehs2, wins2_sum and
-    wins2_square_sum.  The last two are the sums of 2·wins + ties and of its square over the run-outs.  The call takes
-    milliseconds with a board, and 1 to 2 s without one, shared by `workers`.
+    The board has 0, 3, 4 or 5 cards; without cards it takes 1 to 2 s, shared by `workers`.  The result has street,
+    hand, board, runouts, ehs, ehs2, and the sums of 2·wins + ties and of its square: wins2_sum and wins2_square_sum.
 
-    Raises `ValueError` if a text is not a list of cards, a card occurs twice or the number of cards is not allowed.
+    Raises `ValueError` for invalid texts, a card twice or another number of cards.
     """
     hole, cards = parse_cards(hand), parse_cards(board)
     if len(hole) != 2:

@@ -1,12 +1,11 @@
 """Exact assignment of points to their nearest centres, with triangle-inequality pruning.
 
-A point x with current centre a can only be closer to a centre c if d(a, c) <= d(x, a) + d(x, best found).  Points are
-processed by current centre.  The other centres are sorted by their distance to a.  Each point measures them 32 at a
-time, nearest first, until the bound excludes the rest. The method is sort-means (Phillips 2002, "Acceleration of
-k-means and related clustering algorithms").
+A point x with current centre a can only be closer to a centre c if d(a, c) <= d(x, a) + d(x, best found).  So each
+point measures the other centres in order of their distance to a, 32 at a time, until the bound excludes the rest. The
+method is sort-means (Phillips 2002, "Acceleration of k-means and related clustering algorithms").
 
-No bounds are kept between iterations, so a state is only centres and labels.  The result does not depend on the initial
-labels.  Each point gets the centre of least distance (`abstraction.clustering.metric`), the lowest number among equals.
+A state is only centres and labels, without bounds.  The result does not depend on the initial labels.  Each point gets
+the centre of least distance (`abstraction.clustering.metric`), the lowest number among equals.
 """
 
 from collections.abc import Callable

@@ -132,11 +132,10 @@ def step(problem: Problem, state: KMeansState) -> KMeansState:
 
 
 def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
-    """Return whether to stop iterating.
+    """Return whether `iterations` are done, no label changed, or the inertia fell by at most a share `tolerance`.
 
-    It is time to stop if `iterations` are done, no label changed, or the inertia fell by no more than `tolerance` of
-    its value.  A step that filled an empty bucket is followed by another, up to 100 more, so that every label is the
-    nearest centre's.
+    A step that filled an empty bucket is followed by another, up to 100 more, so that every label is the nearest
+    centre's.
     """
     if state.repaired and state.iteration < iterations + _MORE:
         return False

@@ -21,8 +21,8 @@ def percentile_buckets(values: NDArray[Any], weights: ArrayLike | None, k: int) 
     Equal values share a bucket.  A value goes to the bucket that contains the middle of its weight, moved as little as
     needed to leave no bucket empty.
 
-    Raises `ValueError`, with both numbers, for k larger than the number of distinct values.  It also does so for values
-    that are not finite or not [N], and for weights that are not positive or of another length.
+    Raises `ValueError`, with both numbers, for k larger than the number of distinct values.  Values must be finite,
+    weights positive.
     """
     values = np.asarray(values)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():

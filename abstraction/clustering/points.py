@@ -215,16 +215,11 @@ class Problem:
 def clustering_problem(
     points: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", workers: int = 1
 ) -> Problem:
-    """Check points [N, D] and weights [N], and convert them to float32 and float64.
+    """Check points [N, D] and weights [N] (None: 1 each), and convert them to float32 and float64.
 
-    N and D are at least 1; `weights` None is 1 each; `distance` is "l2" or "emd".  Merge duplicates first
-    (`distinct_points`): it saves time, and filling empty buckets needs distinct points.
-
-    Raises `ValueError` for:
-
-    * another distance, fewer than one worker, or shapes that do not fit
-    * a coordinate that is not finite or at least 1e15
-    * a weight that is not positive and finite
+    `distance` is "l2" or "emd".  Merge duplicates first (`distinct_points`), because filling empty buckets needs
+    distinct points.  Raises `ValueError` for shapes that do not fit, a coordinate that is not finite or at least 1e15,
+    or a weight that is not positive and finite.
     """
     metric = distance_code(distance)
     if points.ndim != 2 or 0 in points.shape:

@@ -8,8 +8,7 @@ approximation.
 Our method uses sliced transport (Rabin et al.  2011) with chosen instead of random directions.  Bucket centres are
 projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
 projections.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters it with exact bounds and
-centres. The greedy distance allows neither, because it is not symmetric and not a metric.  For single pairs it is the
-closer one to exact transport; `tests/transport.py` measures both.
+centres. The greedy distance, which is no metric, allows neither, but is closer for single pairs (`tests/transport.py`).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Flat k-means costs more than linearly in k.  For large k the points are first clustered into about √k groups.  Each
 group gets a share of the k buckets and is clustered alone.  Flat steps over all points and buckets then move points
-between groups; they are exact, and affordable because only near centres are measured.
+between groups.
 
 Shares: n buckets in a group of inertia I leave about I·n^(−2/d) of squared distance in d dimensions (Zador 1982), and
 I·n^(−1/d) of distance.  The total is least for n ∝ I^(d/(d+2)) and I^(d/(d+1)).  We use d = 4, about the dimension in

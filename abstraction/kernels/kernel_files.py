@@ -1,11 +1,9 @@
 """The kernel cache on disk: its directory, look-up of compiled kernels, and locks between processes.
 
 numba's own cache does not notice edits of helpers or constants in *other* modules.  The cache directory is therefore
-named by a hash of the source of all modules that kernels consist of.  These are the modules that import
-`abstraction.kernels.jit` and the project's modules that they import.  `NUMBA_CACHE_DIR` in the environment only sets
-the parent directory.
-
-The location of the packages does not matter, so clones and installed copies of the same sources share compiled kernels.
+named by a hash of all modules that import `abstraction.kernels.jit` and of the project's modules that they import.
+`NUMBA_CACHE_DIR` in the environment only sets the parent directory.  Clones and installed copies of the same sources
+share compiled kernels.
 
 Cached kernels are code, so a directory that other users own or may write is not used
 (`abstraction.kernels.kernel_store`).
@@ -195,9 +193,7 @@ def _processor_time(pid: str) -> str:
 class KernelFiles:
     """The cache of one kernel, with the methods that numba's dispatcher calls.
 
-    numba's own cache declares all functions before it looks for a cached kernel, which takes longer than loading a
-    run's kernels.  Here they are declared only before compiling.
-
+    Functions are declared to numba only before compiling, because that takes longer than loading a run's kernels.
     Processes that need the same kernel at the same time compile it once.  The others wait for its lock file while the
     compiling process uses processor time.  There is no deadlock: a process that holds a kernel's lock waits only for
     kernels that it calls.

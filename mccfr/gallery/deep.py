@@ -3,9 +3,9 @@
 Source: Brown, Lerer, Gross & Sandholm, "Deep Counterfactual Regret Minimization", ICML 2019; Steinberger, "Single Deep
 Counterfactual Regret Minimization", 2019.
 
-K external-sampling traversals for each player add sampled regrets to that player's memory.  Regrets of iteration t have
-weight t.  The strategy follows from their weighted mean at each infoset, which a network would be fitted to.  The
-average is exact: the strategy of iteration t enters with weight t and the player's own reach.
+K external-sampling traversals for each player add sampled regrets to that player's memory, with weight t in iteration
+t.  The strategy follows from their weighted mean at each infoset, to which a network would be fitted.  It enters the
+average exactly, with weight t and the player's own reach.
 """
 
 import numpy as np

@@ -2,10 +2,10 @@
 
 Source: Brown & Sandholm, "Regret-Based Pruning in Extensive-Form Games", NIPS 2015, sections 3 and 4.
 
-An action of negative regret is neither played nor visited.  Meanwhile its value is assumed to be the largest payoff
-below it.  When its regret is positive under this assumption, the action is visited again.  Its player is then taken to
-have played a best response below it against what the opponent did meanwhile.  The assumed value is replaced by that
-response's value, and regrets below are updated to match.  Both players update at once.
+An action of negative regret is neither played nor visited; its value is assumed to be the largest payoff below it.
+Once its regret is positive under this assumption, it is visited again.  The assumed value is replaced by that of a best
+response below it to what the opponent did meanwhile, and regrets below are updated to match.  Both players update at
+once.
 """
 
 import numpy as np

@@ -62,10 +62,9 @@ class Desk:
     def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
         """Return a range after setting the hand classes in `classes` (AKs, by commas) to `weight`.
 
-        The answer has the range's `text`, the `weights` [169] of its classes and the number of `combos`.  A class's
-        weight is the mean of its hands that share no card with the board.
-
-        Raises `ValueError` for an invalid range, class, weight or board.
+        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`, both
+        without hands that share a card with the board.  Raises `ValueError` for an invalid range, class, weight or
+        board.
         """
         weights, text = _range("range", range), range
         if classes:
@@ -116,8 +115,8 @@ class Desk:
         """Return the progress of the newest spot; `ValueError` if there is none.
 
         The answer has `asked`, `said`, `phase`, `plan`, `seconds`, `done`, `problem` and `answer`.  `curve` has pairs
-        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the number under
-        which the result is shown, None before there is one.
+        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the number of the
+        result, None before there is one.
         """
         if self._state is None:
             raise ValueError("no spot has been typed yet")

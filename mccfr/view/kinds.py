@@ -19,11 +19,9 @@ def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
     """Return the made hand and the draws ("" for none) of every combination [1326].
 
     The board has three to five cards.  A hand is "high card" if it is no pair, shares no rank with the board, and makes
-    no better category than the board alone.
-
-    A draw needs one more card and uses at least one hole card. "flush draw" has four cards of a suit. "open-ended" has
-    two or more ranks that complete a straight, "gutshot" one; ranks that complete one on the board alone do not count.
-    Combinations that share a card with the board get texts without meaning.
+    no better category than the board alone.  A draw needs one more card and uses a hole card: "flush draw" has four of
+    a suit, "open-ended" two or more ranks that complete a straight, "gutshot" one.  Ranks that complete one on the
+    board alone do not count.  Combinations that share a card with the board get texts without meaning.
     """
     hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
     ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)

@@ -1,8 +1,7 @@
 """The HTTP server of the page, for this machine only, built on waitress.
 
-waitress reads all requests in one thread and calls the application in others.  A slow client blocks only its own
-connection.  A connection carries one request, for a limited time; the oldest waiting connection makes room for a new
-one.
+waitress reads all requests in one thread and calls the application in others.  A connection carries one request, for a
+limited time; the oldest waiting connection makes room for a new one.  So a slow client blocks only itself.
 """
 
 import errno
@@ -138,9 +137,8 @@ class ViewServer(TcpWSGIServer):
     def _make_room(self) -> None:
         """Close connections that have timed out, and the oldest waiting ones if all are taken.
 
-        A waiting connection has an incomplete request, or a client that does not read its answer.  Connections are
-        closed between two polls, because a new one may get the same descriptor.  They are closed at once, because
-        waitress never closes one whose client does not read.
+        A waiting connection has an incomplete request, or a client that does not read its answer; waitress never closes
+        the latter.  This runs between two polls, because a new connection may get the same descriptor.
         """
         waiting = [channel for channel in self.active_channels.values() if not channel.requests]
         waiting.sort(key=lambda channel: channel.creation_time)

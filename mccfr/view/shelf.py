@@ -81,11 +81,7 @@ class Shelf:
             return FIRST_TYPED + len(self._typed) - 1
 
     def about(self, number: int) -> dict[str, Any]:
-        """Return what the page shows besides the game.
-
-        The answer has the `strategies` to compare, `of`, the fields `asked` for a requested spot, and whether there is
-        a review.
-        """
+        """Return the `strategies` to compare, `of`, the fields `asked` for a requested spot, and `reviewed`."""
         if number < FIRST_TYPED:
             return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
         run, asked = self._typed[number - FIRST_TYPED]

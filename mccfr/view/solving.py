@@ -1,7 +1,7 @@
 """Re-solves a spot in the background for the page, from the flop on, with real cards and real bets.
 
-`mccfr.play.resolving` documents the methods.  Only the strategy and values at the spot are kept.  A solve has stages
-with increasing iterations, each from the beginning, so that a first result is shown soon.
+`mccfr.play.resolving` documents the methods.  A solve has stages with increasing iterations, each from the beginning,
+so that a first result is shown soon.
 """
 
 import threading
@@ -83,9 +83,8 @@ class Solving:
         method      one of `METHODS`, by default the first; on a flop "resolving" or "unsafe"
         iterations  by default 100 on a flop, 200 on a turn or river
 
-        Raises `ValueError` for an invalid line or board, as `Spots.spot`, a spot before the flop, or another game than
-        full no-limit hold'em.  The same holds for an unknown method or a number of iterations out of bounds.  Raises
-        `BusyError` while other strategies are solved.
+        Raises `ValueError` as `Spots.spot`, before the flop, for another game than full no-limit hold'em, or for
+        invalid arguments; `BusyError` while other strategies are solved.
         """
         at = self._spots.decision(line, board)
         seat = Seat(self._spots.source)

@@ -47,7 +47,7 @@ class SpotDecision(NamedTuple):
     acted  (state, action, board) of all actions so far
     board  board of the state's street
     reach  [2, H] weights of both players' hands
-    live   [L] hands that the board leaves, ascending, as in a spot's answer
+    live   [L] hands that the board leaves, ascending
     """
 
     node: int | None
@@ -76,7 +76,7 @@ class Spots:
 
         title  name of the strategy
         facts  short texts for the head of the page
-        path   path by which other commands find the strategy without further options
+        path   path by which other commands find the strategy
         stack  chips of each player over the whole hand, if the game's betting does not have them
 
         Raises `ValueError` for a game whose cards are not separate from its tree.
@@ -184,9 +184,9 @@ class Spots:
     def equity(self, line: str, board: str = "") -> dict[str, Any]:
         """Return the equities of both players' hands against the other's range, without further bets.
 
-        `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands.  `mean` [2] is the ranges'
-        equity. Both are None if board cards are missing.  Preflop equities are means over suits (`mccfr.view.preflop`),
-        exact for ranges that treat suits alike.  Raises as `spot`.
+        `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
+        equity. Both are None if board cards are missing.  Preflop they are means over suits (`mccfr.view.preflop`).
+        Raises as `spot`.
         """
         found = self._ranges.follow(line, board)
         if found.boards is None:
