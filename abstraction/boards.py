@@ -1,11 +1,11 @@
-"""Canonical boards: one board for each class of boards that differ only by a permutation of suits.
+"""Canonical boards: one for each class of boards that differ only by a permutation of suits.
 
 A board is a set of 3, 4 or 5 cards.  Its *rank* is its colexicographic number C(c0, 1) + C(c1, 2) + ... over the cards
 in ascending order.  The canonical board of a class is its member of least rank.  There are 1,755, 16,432 and 134,459
 classes, numbered by that rank.
 
 Features and buckets are kept for canonical boards, in rows of 1,326 hole-card slots.  The *location* of a dealt board
-is its canonical index and the suit permutation to the canonical board, which also maps hole cards to their slot:
+is its canonical index and the suit permutation to the canonical board.  That also maps the hole cards:
 
     index, permutation = locate_river(tables, a, b, c, d, e)
     row[index, tables.hole_permutation[permutation, combo]]
@@ -114,7 +114,7 @@ def _unpack(location):
 
 @part_njit
 def locate_flop(tables, a, b, c):
-    """Return the canonical index and suit permutation (two int64) of three distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of three distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c)
     at_b = 1 + (b > a) + (b > c)
     rank = tables.choose[at_a, a] + tables.choose[at_b, b] + tables.choose[6 - at_a - at_b, c]
@@ -123,7 +123,7 @@ def locate_flop(tables, a, b, c):
 
 @part_njit
 def locate_turn(tables, a, b, c, d):
-    """Return the canonical index and suit permutation (two int64) of four distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of four distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d)
     at_b = 1 + (b > a) + (b > c) + (b > d)
     at_c = 1 + (c > a) + (c > b) + (c > d)
@@ -133,7 +133,7 @@ def locate_turn(tables, a, b, c, d):
 
 @part_njit
 def locate_river(tables, a, b, c, d, e):
-    """Return the canonical index and suit permutation (two int64) of five distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of five distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d) + (a > e)
     at_b = 1 + (b > a) + (b > c) + (b > d) + (b > e)
     at_c = 1 + (c > a) + (c > b) + (c > d) + (c > e)
@@ -191,7 +191,7 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use (0.1 s for five cards).
+    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use and shared.
 
     Raises `ValueError` for another number of cards.
     """

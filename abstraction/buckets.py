@@ -78,10 +78,9 @@ def stated_cells(stage: Checkpoint) -> dict[str, Any]:
 
 
 class Abstraction:
-    """An abstraction directory.  A street's buckets are read and their checksums verified on first use.
+    """An abstraction directory.  A street's buckets are read and verified on first use.
 
-    Opening and reading raise `ValueError` if files are missing or damaged, and `UnreadableError` if the operating
-    system cannot read them.
+    Raises `ValueError` if files are missing or damaged, and `UnreadableError` if the operating system cannot read them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -144,10 +143,7 @@ class Abstraction:
                 self._read(street, spec.name)
 
     def manifest_hashes(self) -> dict[str, str]:
-        """Return the hash of each street's manifest.
-
-        Runs of older versions stored these instead of `content_hashes`.
-        """
+        """Return the hash of each street's manifest, which older versions stored instead of `content_hashes`."""
         return {street: stage.content_hash for street, stage in self.stages.items()}
 
     def origin(self) -> dict[str, Any]:

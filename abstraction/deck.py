@@ -1,7 +1,7 @@
 """The interface through which an abstraction build asks for strengths, features and classes of hands.
 
 `StandardDeck` has 52 cards and canonical boards (`abstraction.boards`); `SmallDeck` (`abstraction.small_deck`) lists
-all boards.  Percentiles, clustering and reports are the same code for both.
+all boards.
 """
 
 from abc import ABC, abstractmethod
@@ -64,18 +64,15 @@ class Deck(ABC):
 
     @abstractmethod
     def squares(self, street: str) -> NDArray[Any]:
-        """Return the squared strength of each hand, summed over all run-outs; for streets before the last."""
+        """Return the squared strength of each hand, summed over run-outs, before the last street."""
 
     @abstractmethod
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of classes of hands up to a permutation of suits, and the class of each hand."""
+        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
 
     @abstractmethod
     def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the class of each hand on boards [n] up to a permutation of suits, [n, slots].
-
-        −1 marks hands that share a card with the board.
-        """
+        """Return the suit-isomorphism class of each hand on boards [n], [n, slots]; −1 marks a shared card."""
 
     @abstractmethod
     def features(self, document: dict[str, Any], near: Near) -> Features:
@@ -97,7 +94,7 @@ class StandardDeck(Deck):
         return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
 
     def sums(self, street: str) -> NDArray[Any]:
-        """Return the summed strength of each hand; preflop from the counts of the 169 classes."""
+        """Return the summed strength of each hand on canonical boards."""
         if STREET_CARDS[street]:
             return self._strengths.sums(STREET_CARDS[street])
         counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
@@ -107,18 +104,18 @@ class StandardDeck(Deck):
         return found
 
     def squares(self, street: str) -> NDArray[Any]:
-        """Return the squared strength of each hand on the flop or turn, summed over all run-outs."""
+        """Return the squared strength of each hand on the flop or turn, summed over run-outs."""
         return runout_sums(self._strengths.river, STREET_CARDS[street], workers=self._workers)[1]
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
+        """Return the number of classes, and the class of each hand on canonical boards."""
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
 
     def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the suit-isomorphism class of each hand on boards [n], [n, 1326]; −1 marks a shared card."""
+        """Return the class of each hand on canonical boards [n], [n, 1326]; −1 marks a shared card."""
         cards = STREET_CARDS[street]
         known = canonical_boards(cards)[boards]
         used, found = used_slots(known), np.full((len(boards), COMBO_COUNT), -1)
@@ -151,9 +148,9 @@ class StandardDeck(Deck):
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
-    """Return the suit-isomorphism class of each slot of the canonical boards of 3, 4 or 5 cards.
+    """Return the suit-isomorphism class of each slot of the canonical boards, [boards, 1326] uint32.
 
-    The result is [boards, 1326] uint32.  `share` is called with the completed share.
+    `cards` is 3, 4 or 5; `share` is called with the completed share.
     """
     boards, hole = canonical_boards(cards), combo_table()
     bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)

@@ -1,4 +1,4 @@
-"""Exact strength of poker hands of five to seven cards, from 1 (7-5-4-3-2) to 7,462 (royal flush).
+"""Exact strength of poker hands of five to seven cards, 1 (7-5-4-3-2) to 7,462 (royal flush).
 
 The evaluator is our own design, for many hands on one board.  Every card has a *key*, and the keys of a hand are added.
 Bits 0..16 hold the counts of the ranks 2..8 as a number in base 5.  Bits 17..30 hold those of 9..A. From bit 32 on,
@@ -9,7 +9,7 @@ Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seve
 a kind or a full house, so a flush is decided by the suit's 13-bit rank set.  A board is summed once; each hand then
 costs two additions and three look-ups.
 
-Kernels take the tables as an argument, because numba would compile globals of this size into every kernel.
+Kernels take the tables as an argument, because numba would compile globals into every kernel.
 """
 
 from collections.abc import Sequence

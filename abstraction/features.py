@@ -1,7 +1,7 @@
 """Features of a street's hands, and the distinct feature rows with the hands that have them.
 
-`collect` computes the features of every hole-card slot of every canonical board, in ranges shared among threads.  It
-merges equal rows exactly: the turn's 18.5 million slots give 1.3 million histograms of 50 bins.
+`collect` computes the features of every hole-card slot of every canonical board and merges equal rows exactly.  The
+turn's 18.5 million slots give 1.3 million histograms of 50 bins.
 """
 
 from abc import ABC, abstractmethod
@@ -31,9 +31,7 @@ from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import RUNOUTS, STRENGTH_LIMIT, preflop_strengths, river_strengths, runout_sums
 
 HAND_CLASSES = {3: 1_286_792, 4: 13_960_050, 5: 123_156_254}
-"""Suit-isomorphism classes of hands with an unordered board, by its number of cards.  No street has more distinct
-rows.
-"""
+"""Suit-isomorphism classes of hands with an unordered board, by its number of cards."""
 BOARDS_AT_A_TIME = {3: 32, 4: 128, 5: 512}
 """Boards whose features one thread computes in one call."""
 
@@ -59,7 +57,7 @@ class StreetHands(ABC):
     @property
     @abstractmethod
     def largest(self) -> float:
-        """Summed strength of a hand that always wins.  A sum of strengths divided by it is an equity."""
+        """Summed strength of a hand that always wins, the divisor that makes an equity."""
 
     @abstractmethod
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
@@ -91,7 +89,7 @@ class StandardStreet(StreetHands):
 
     @property
     def largest(self) -> float:
-        """Summed strength of a hand that always wins, over all run-outs."""
+        """Summed strength of a hand that always wins."""
         return float(STRENGTH_LIMIT * RUNOUTS[self._cards])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
@@ -140,7 +138,7 @@ class ListedStreet(StreetHands):
 
     @property
     def largest(self) -> float:
-        """Summed strength of a hand that always wins, over all run-outs."""
+        """Summed strength of a hand that always wins."""
         return self._largest
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
@@ -261,8 +259,7 @@ def _with_parents(features: Features, parents: Rows | None) -> tuple[Rows, int]:
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
     """Compute the features of all hands of a street and merge equal rows.
 
-    `parents` gives the parent bucket of each slot, [boards, slots].  Points are numbered by first appearance in the
-    order of boards, for any number of workers.
+    `parents` gives the parent bucket of each slot, [boards, slots].  Points are numbered by first appearance.
     """
     street, count = features.hands, features.hands.boards
     rows_of, columns = _with_parents(features, parents)
@@ -295,10 +292,10 @@ def preflop_parents(first: int, last: int) -> NDArray[np.int16]:
 
 
 def board_features(strengths: Strengths, cards: int) -> NDArray[np.float32]:
-    """Return the mean strength, 0 to 1, of each preflop class on each canonical board, [boards, 169] float32.
+    """Return the mean strength of each preflop class on each canonical board, [boards, 169] float32.
 
-    A class without a combination that avoids the board has ½.  Boards are clustered by these features, which tell high,
-    paired and one-suit boards apart.
+    Strengths are 0 to 1, or ½ for a class without a combination that avoids the board.  They tell high, paired and
+    one-suit boards apart.
     """
     classes, boards = preflop_classes().astype(np.int64), board_classes(cards).boards
     sums = strengths.sums(cards)

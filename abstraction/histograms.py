@@ -69,8 +69,8 @@ def equity_histograms(
     """Return the equity histograms of canonical boards [start, stop) of 3 or 4 cards.
 
     The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) or 46 on
-    the turn (uint8), and to 0 if it shares a card with the board.  With 50 bins all flops take 233 MB, all turn boards
-    1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
+    the turn (uint8).  Slots that share a card with the board are 0.  With 50 bins all flops take 233 MB, all turn
+    boards 1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
 
     Raises `ValueError` for arguments out of range, or arrays of another shape or dtype.
     """

@@ -76,9 +76,9 @@ def history_of(
 
     earlier  tables and histories of the streets before
     cards    number of board cards on those streets and on this one
-    buckets  number of buckets of this street; the buckets before share them equally
+    buckets  number of buckets of this street
 
-    Raises `ValueError` if the hands of a bucket before have fewer percentiles than it has buckets to fill.
+    Raises `ValueError` if the hands of a bucket before have fewer percentiles than it gets buckets.
     """
     tables = bucket_tables([*(above for above, _ in earlier), table], cards)
     histories, street = [history for _, history in earlier], len(earlier)

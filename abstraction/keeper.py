@@ -52,7 +52,7 @@ class FileKeeper(Keeper):
         self._last = time.monotonic()
 
     def discard(self) -> None:
-        """Remove all saved states after the stage is complete; errors of the file system are ignored."""
+        """Remove all saved states; errors of the file system are ignored."""
         self._phase, self._arrays = "", {}
         durable.discard(self._root)
         with suppress(OSError):

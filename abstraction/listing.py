@@ -149,10 +149,7 @@ class DeckListing:
 
     @cached_property
     def strength(self) -> npt.NDArray[np.int32]:
-        """[B_last, H] showdown strength on boards of the last street, higher wins; −1 for a shared card.
-
-        Each set of board cards is ranked once.  If suits do not count, so are hands of the same ranks.
-        """
+        """[B_last, H] showdown strength on boards of the last street, higher wins; −1 for a shared card."""
         known, which = np.unique(np.sort(self.boards[-1], axis=1), axis=0, return_inverse=True)
         free = _disjoint(self.hands, known)
         board, hand = np.nonzero(free)

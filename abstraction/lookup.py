@@ -238,7 +238,7 @@ def fill_board_rows(tables, street, boards, out):
 def huge_memory(length_bytes: int) -> NDArray[np.uint8]:
     """Return zeroed private memory, [length_bytes] uint8, aligned to 2 MiB and in huge pages if granted.
 
-    Place large tables there: with 4 KiB pages nearly every random access also misses the TLB.
+    With 4 KiB pages nearly every random access to a large table also misses the TLB.
     """
     pages = mmap.mmap(-1, max(length_bytes, 1) + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     pages.madvise(mmap.MADV_HUGEPAGE)

@@ -1,7 +1,7 @@
 """Estimates the peak memory of an abstraction build before it starts.
 
-The estimate adds the largest arrays that exist at the same time in each stage.  The number of distinct points is known
-from builds of the default features and scaled for others, up to the street's number of suit-isomorphism classes.
+The estimate adds the largest arrays that exist at the same time.  The number of distinct points is scaled from builds
+of the default features, up to the street's number of suit-isomorphism classes.
 """
 
 from math import comb

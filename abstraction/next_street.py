@@ -1,7 +1,7 @@
 """Potential-aware features: describes hands by their distribution over next-street buckets.
 
-The kernel computes, for every slot of a canonical board, what `abstraction.clustering.potential.potential_points`
-computes for a list of next-street buckets.  That function documents the distance.
+The kernel does what `abstraction.clustering.potential.potential_points` does for a list of next-street buckets; the
+distance is documented there.
 """
 
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
     Slots that share a card with the board get 0.
 
     table   [next boards, 1326] next-street buckets
-    scaled  [S, K] float32 bucket positions divided by the number of next boards
+    scaled  [S, K] float32 bucket positions over the number of next boards
     starts  [Q + 1] bounds of the runs of sorted positions that are summed
     """
     locations = np.empty((CARD_COUNT, 3), np.int64)

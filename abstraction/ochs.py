@@ -2,8 +2,7 @@
 
 Source: Johanson, Burch, Valenzano & Bowling, "Evaluating State-Space Abstractions in Extensive-Form Games" (AAMAS
 2013).  The 169 preflop classes are clustered into 8 by the earth mover's distance of their equity histograms.  A river
-hand is described by its equities against a uniformly random hand of each cluster.  Wins and ties are counted exactly
-over the opponent hands that share no card with hand or board.  Only the final division rounds.
+hand is described by its equities against a uniformly random hand of each cluster, counted exactly.
 
 Our change: classes are clustered by k-medians, weighted by their number of combinations.  The earth mover's distance of
 one-dimensional histograms is the L1 distance of cumulative distributions, for which the median is the best centre.
@@ -192,11 +191,11 @@ def ochs_features(
     """Return the equities of river hands against each of k opponent clusters.
 
     The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` is the cluster 0
-    to k − 1 of each preflop class [169], see `opponent_clusters`, or of each combination [1326].  Isomorphic hands have
-    equal features only if all combinations of a class have the same cluster.
+    to k − 1 of each preflop class [169] (`opponent_clusters`) or combination [1326].  Isomorphic hands have equal
+    features only if all combinations of a class have the same cluster.
 
-    An equity is (wins + ties/2) / hands, ½ if no hand of the cluster is possible, and −1 if the slot shares a card with
-    the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
+    An equity is (wins + ties/2) / hands, or ½ if no hand of the cluster is possible.  It is −1 if the slot shares a
+    card with the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
 
     Raises `ValueError` for clusters with gaps, arguments out of range, or arrays of another shape or dtype.
     """

@@ -10,12 +10,11 @@
 * `potential`: clusters hands by their distribution over the next street's buckets
 * `ehs`, `ehs2`: percentiles of the mean strength, or of the mean squared strength
 * `ochs`: clusters river hands by their equities against clusters of opponent hands
-* `values`: clusters hands by what they win at each decision if both players follow the named policies
+* `values`: clusters hands by what they win at each decision under the policies of `values = ["policy"]`
 
-Policies are named by `values = ["policy"]`.  A `nested` street is one whose buckets each lie inside one bucket of the
-street before (`abstraction.history`).
+Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.history`).
 
-A table `[deck]` makes the recipe one for games with that small deck.  Its streets have the names of hold'em's from the
+With a table `[deck]` the recipe is for games with that small deck.  Its streets have the names of hold'em's from the
 preflop on; the last street takes the features of the river.
 """
 
@@ -50,7 +49,7 @@ PERCENTILES = 1_000
 """Percentiles in the table of a street with history; each bucket before is divided at them (`abstraction.history`)."""
 _MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
-"""Least default sample of river hands.  Earlier streets have few distinct points and by default cluster all of them."""
+"""Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""
 SAMPLE_PER_BUCKET = 80
 """Default sample of river hands for each bucket, if that is more than `SAMPLE`."""
 _LIMITS = {

@@ -48,7 +48,7 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
     """Return the statistics of `bucket` [boards, slots], a street's table with `buckets` buckets.
 
-    `sums` [boards, slots] are the summed strengths of the same hands.  Each board counts as often as it is dealt.
+    `sums` [boards, slots] are summed strengths.  Each board counts as often as it is dealt.
     """
     multiplicity = street.times(0, len(bucket))
     unused = bucket.dtype.type(np.iinfo(bucket.dtype).max)
@@ -76,8 +76,8 @@ def bucket_pairs(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the pairs of buckets that share hands, and the number of hands they share.
 
-    `first` and `second` [boards, slots] are two tables of one street with `buckets` = (K1, K2) buckets.  The result is
-    keys first·K2 + second [P], ascending, and counts of dealt hands [P].
+    `first` and `second` [boards, slots] are two tables of one street with `buckets` = (K1, K2).  The result is keys
+    first·K2 + second [P], ascending, and counts [P].
     """
     multiplicity = street.times(0, len(first))
     mark = first.dtype.type(np.iinfo(first.dtype).max)
@@ -101,10 +101,7 @@ def bucket_pairs(
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:
-    """Return the bucket statistics that `mccfr abstraction info` prints.
-
-    These are sizes in hands, empty buckets, spread, and the share of the equity's variance between buckets.
-    """
+    """Return the bucket statistics that `mccfr abstraction info` prints."""
     hands = totals.hands.astype(np.float64)
     overall = float(hands @ totals.equity / hands.sum())
     within = float(hands @ np.square(totals.spread))

@@ -113,10 +113,7 @@ class SmallDeck(Deck):
         return [numbers.astype(np.int64) for numbers in numbered]
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
-        """Return the features of a street.
-
-        Raises `ValueError` for `potential` without the buckets of the next street.
-        """
+        """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         street = document["street"]
         if document["features"] == "histogram":
             return self._histogram(street, document["bins"])

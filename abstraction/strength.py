@@ -262,9 +262,9 @@ def river_strengths(
     """Return the river strengths of canonical boards [start, stop) of five cards.
 
     The result is [stop − start, 1326] uint16: 2·wins + ties, 0 to 1,980, or 65,535 if the slot shares a card with the
-    board.  All 134,459 boards take 357 MB. `out`, if given (such as a mapped file), is overwritten and returned.
+    board.  All boards take 357 MB. `out`, if given, is overwritten and returned.
 
-    Raises `ValueError` for a range outside the boards, an `out` of another shape or dtype, or fewer than one worker.
+    Raises `ValueError` for arguments out of range, or an `out` of another shape or dtype.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
     shape = (stop - start, COMBO_COUNT)

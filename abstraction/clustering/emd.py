@@ -1,9 +1,8 @@
 """Converts histograms to points whose "emd" distance is the histograms' earth mover's distance.
 
-In one dimension the earth mover's distance of two histograms is the area between their cumulative distributions
-(Vallender 1974).  So k-medians of cumulative rows with `distance="emd"` uses the exact distance.  Its centres, medians
-of cumulative rows, are cumulative distributions too.  With "l2" the same rows give the Cramér distance (L2 of
-cumulative distributions).
+In one dimension that distance is the area between the cumulative distributions (Vallender 1974).  So k-medians of
+cumulative rows with `distance="emd"` is exact, and its centres are cumulative distributions too.  With "l2" the same
+rows give the Cramér distance.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """k-means and k-medians of weighted points by Lloyd's iteration, exact and resumable after any step.
 
 One step moves every centre to the mean (L2) or median (EMD) of its points, then assigns every point to its nearest
-centre (Lloyd 1982).  Pruning of distances changes no result.  Labels, centres and inertia have the same bits for any
-number of workers, and after saving and loading the state.
+centre (Lloyd 1982).  Labels, centres and inertia have the same bits for any number of workers, and after saving and
+loading the state.
 
 Our addition: an empty bucket takes the point that contributes most to the inertia, which becomes its centre.  Among
 equal points it is the lowest number; the last point of a bucket is never taken.
@@ -97,10 +97,9 @@ def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansSt
 
 
 def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
-    """Return the state for given centres [k, D].
+    """Return the state for given centres [k, D]; `ValueError` if they do not fit the points.
 
-    `labels` is a guess that saves time and does not change the result.  Raises `ValueError` if the centres do not fit
-    the points.
+    `labels` is a guess that saves time and does not change the result.
     """
     centres = np.array(centres, dtype=np.float32, order="C")
     if centres.ndim != 2 or centres.shape[1] != problem.points.shape[1] or not 1 <= len(centres) <= len(problem.points):
@@ -132,10 +131,10 @@ def step(problem: Problem, state: KMeansState) -> KMeansState:
 
 
 def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
-    """Return whether `iterations` are done, no label changed, or the inertia fell by at most a share `tolerance`.
+    """Return whether `iterations` are done, no label changed, or the inertia fell by at most `tolerance`.
 
-    A step that filled an empty bucket is followed by another, up to 100 more, so that every label is the nearest
-    centre's.
+    The tolerance is a share of the inertia.  A step that filled an empty bucket is followed by another, up to 100 more,
+    so that every label is the nearest centre's.
     """
     if state.repaired and state.iteration < iterations + _MORE:
         return False
@@ -225,8 +224,7 @@ def kmeans(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    Duplicates are merged first.  Raises `ValueError` for k larger than the number of distinct points, and as
-    `clustering_problem`.
+    Raises `ValueError` for k larger than the number of distinct points, and as `clustering_problem`.
     """
     merged = distinct_points(points, weights)
     whole = clustering_problem(merged.points, merged.weights, distance, workers)

@@ -2,7 +2,7 @@
 
 Centres are *packed* as [ceil(k / 32), D, 32] float32.  Panel p holds centres 32·p to 32·p + 31, coordinate by
 coordinate, padded with infinities.  Each lane adds its terms in the order of `abstraction.clustering.metric`, without
-fused operations, so the result has the same bits.  LLVM splits the vectors on machines with shorter registers.
+fused operations, so the result has the same bits.
 """
 
 import numpy as np

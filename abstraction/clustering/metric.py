@@ -5,9 +5,8 @@
 
 EMD is the earth mover's distance if x and c are cumulative distributions over bins of width 1 (Vallender 1974).
 
-Every distance is this sum with each operation rounded to float32 and j ascending, wherever it is computed.  So equal
-inputs give equal bits, and a slow reference can reproduce them.  Pruning bounds are loosened by more than the rounding
-error, so they never change a result.
+Every distance is this sum with each operation rounded to float32 and j ascending, so equal inputs give equal bits.
+Pruning bounds are loosened by more than the rounding error, so they never change a result.
 """
 
 import math

@@ -19,10 +19,7 @@ def percentile_buckets(values: NDArray[Any], weights: ArrayLike | None, k: int) 
     """Divide values [N] with weights [N] (None: 1 each) into k buckets of about equal weight.
 
     Equal values share a bucket.  A value goes to the bucket that contains the middle of its weight, moved as little as
-    needed to leave no bucket empty.
-
-    Raises `ValueError`, with both numbers, for k larger than the number of distinct values.  Values must be finite,
-    weights positive.
+    needed to leave no bucket empty.  Raises `ValueError` for k larger than the number of distinct values.
     """
     values = np.asarray(values)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():

@@ -86,10 +86,8 @@ def _total_weights(weights, inverse, totals):
 def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> DistinctPoints:
     """Merge equal rows of points [N, D], of any integer or float dtype, and add up their weights [N].
 
-    `weights` None is 1 each.  Rows are compared in full; the two zeros of a float are equal.  The call needs 16 to 24
-    bytes for each row besides the result.
-
-    Raises `ValueError` for points that are not two-dimensional, weights of another length, or 2^31 rows and more.
+    `weights` None is 1 each.  Rows are compared in full; the two zeros of a float are equal.  Raises `ValueError` for
+    shapes that do not fit, or 2^31 rows and more.
     """
     if points.ndim != 2 or points.dtype.kind not in "iuf":
         raise ValueError(f"points are {points.dtype} of shape {points.shape}: numbers of shape [N, D] are needed")
@@ -168,10 +166,7 @@ class PointSet:
         self._slots, self._tags = np.full(1 << 16, -1, np.int32), np.empty(1 << 16, np.uint32)
 
     def add(self, rows: NDArray[Any], weights: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the numbers [N] of rows [N, D] and add their weights [N] to those of the set.
-
-        Raises `ValueError` for rows of another shape or dtype, and for more distinct rows than the limit.
-        """
+        """Return the numbers [N] of rows [N, D] and add their weights [N]; `ValueError` beyond the limit."""
         if rows.dtype != self._rows.dtype or rows.shape[1:] != self._rows.shape[1:] or weights.shape != (len(rows),):
             raise ValueError(
                 f"rows are {rows.dtype} of shape {rows.shape}, weights have shape {weights.shape}: "
@@ -218,8 +213,8 @@ def clustering_problem(
     """Check points [N, D] and weights [N] (None: 1 each), and convert them to float32 and float64.
 
     `distance` is "l2" or "emd".  Merge duplicates first (`distinct_points`), because filling empty buckets needs
-    distinct points.  Raises `ValueError` for shapes that do not fit, a coordinate that is not finite or at least 1e15,
-    or a weight that is not positive and finite.
+    distinct points.  Raises `ValueError` for shapes that do not fit, coordinates not finite or at least 1e15, or
+    weights not positive and finite.
     """
     metric = distance_code(distance)
     if points.ndim != 2 or 0 in points.shape:

@@ -1,9 +1,8 @@
 """Potential-aware features: describes a hand by its distribution over next-street buckets.
 
 With M next cards a hand is M next-street buckets of mass 1/M each.  The distance of two hands is the earth mover's
-distance of these distributions, with the distance of bucket centres as ground distance (Ganzfried & Sandholm 2014).  In
-several dimensions this is a transport problem for each pair, too slow for clustering.  Their method uses a greedy
-approximation.
+distance of these distributions, with the distance of bucket centres as ground distance.  Ganzfried & Sandholm (2014)
+approximate it greedily, because it is a transport problem for each pair.
 
 Our method uses sliced transport (Rabin et al.  2011) with chosen instead of random directions.  Bucket centres are
 projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
@@ -30,8 +29,7 @@ def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: i
     """Return the positions of bucket centres [K, D] on their first S principal axes, [K, S] float64.
 
     S is `axes`, or D if that is smaller.  Positions are relative to the mean of the centres, weighed by `weights` [K].
-    Each axis is oriented so that its largest component is positive.  Raises `ValueError` for `axes` less than 1, or
-    weights of another length.
+    The largest component of each axis is positive.
     """
     given = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
     if axes < 1 or centres.ndim != 2 or given.shape != (len(centres),):
@@ -54,9 +52,7 @@ def bucket_positions(
 
     For "emd" the directions are S coordinates at even steps, or all D if D is smaller.  For "l2" they are spread evenly
     over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean over
-    directions is then the Euclidean distance up to a factor.  `weights` [K] are used for the axes.
-
-    Raises `ValueError` for another distance, fewer than one direction, and as `bucket_axes`.
+    directions is then the Euclidean distance up to a factor.
     """
     if directions < 1:
         raise ValueError(f"directions is {directions}: at least one is needed")

@@ -122,8 +122,8 @@ def cluster_within(
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
-    Buckets are numbered through: those of group g follow those of group g − 1.  `iterations` of the result is the
-    largest of any group.  In the phase "buckets" the finished groups are saved, with the arrays of `more`.
+    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.  In the
+    phase "buckets" the finished groups are saved, with the arrays of `more`.
 
     Raises `ValueError` if a group has fewer points than buckets.
     """

@@ -87,7 +87,7 @@ class Seed(SolverConfig, frozen=True, tag="seed"):
 
 
 TRAITS = Traits(over_histories=True, one_process=True)
-"""Games have their cards in the tree, and one process runs without locks, because the code should stay readable."""
+"""Cards are in the tree, and one process runs without locks, because the code should stay readable."""
 DRAWS_NOTHING = replace(TRAITS, seeded=False)
 """Traits of an algorithm whose result does not depend on the seed."""
 
@@ -95,11 +95,9 @@ DRAWS_NOTHING = replace(TRAITS, seeded=False)
 class Ground(Algorithm):
     """Base class of the gallery's algorithms; a subclass implements `iterate`.
 
-    Attributes during an iteration:
-
-    root, infosets  the game; infosets in order of first appearance, so earlier ones of a player come first
+    root, infosets  the game; infosets in order of first appearance
     given           the options
-    rng             generator seeded by seed and iteration number, so that resuming a run needs no saved state
+    rng             generator seeded by seed and iteration number, so that resuming needs no saved state
     nodes           number of histories visited
     """
 

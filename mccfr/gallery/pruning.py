@@ -3,9 +3,8 @@
 Source: Brown & Sandholm, "Regret-Based Pruning in Extensive-Form Games", NIPS 2015, sections 3 and 4.
 
 An action of negative regret is neither played nor visited; its value is assumed to be the largest payoff below it.
-Once its regret is positive under this assumption, it is visited again.  The assumed value is replaced by that of a best
-response below it to what the opponent did meanwhile, and regrets below are updated to match.  Both players update at
-once.
+Once its regret is positive under this assumption, it is visited again.  The value of a best response to the opponent's
+play since then replaces the assumed one, and regrets below are updated to match.  Both players update at once.
 """
 
 import numpy as np

@@ -1,6 +1,4 @@
-"""PioSOLVER's text protocol (UPI) for spots of hold'em.
-
-Scripts and clients of that protocol can build, solve and walk trees here.
+"""PioSOLVER's text protocol (UPI) for spots of hold'em, for its scripts and clients.
 
 lines     parses betting lines
 tree      names the nodes
@@ -9,8 +7,7 @@ solving   runs the solver
 session   implements the commands
 protocol  reads commands and writes answers
 
-Chips count from the beginning of the spot.  Hands are in the project's order of combinations: 2d2c, 2h2c, 2h2d, ...
-AsAh.
+Chips count from the beginning of the spot.  Hands are in the order of combinations: 2d2c, 2h2c, 2h2d, ... AsAh.
 """
 
 from mccfr.upi.protocol import serve

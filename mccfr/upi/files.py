@@ -1,7 +1,7 @@
 """Reads and writes the files of dump_tree and load_tree: a spot's tree with its tables.
 
-MCCFR-TREE 1            8-bit text to the end of the second line {"game": ..., ...}      JSON: [game], iterations,
-locked nodes; of each table name, dtype, shape, CRC-32C
+MCCFR-TREE 1            8-bit text to the end of the second line
+{"game": ..., ...}      JSON: [game], iterations, locked nodes; of each table name, dtype, shape, CRC-32C
 cells                   of the tables, one after the other, little-endian
 """
 

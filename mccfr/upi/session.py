@@ -116,7 +116,7 @@ class UpiSession:
         self._lines = []
 
     def accept(self, _: str) -> None:
-        """Accept a setting that has no effect here, such as isomorphism, report frequency or partial saves."""
+        """Accept a setting that has no effect here."""
 
     def add_info_line(self, text: str) -> None:
         """Add a line that show_tree_info repeats."""
@@ -173,7 +173,7 @@ class UpiSession:
         write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
-        """Read a file of dump_tree, or the strategy of a spot's run or policy, which cannot be solved further."""
+        """Read a file of dump_tree, or the strategy of a run or policy, which cannot be trained further."""
         path = _path(text)
         if path.is_dir():
             config, found = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))

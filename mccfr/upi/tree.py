@@ -97,10 +97,7 @@ class SpotTree:
         ]
 
     def action(self, node: int) -> str:
-        """Return the action that leads to a node of the betting tree: c, f, or b and the chips.
-
-        The chips are those put in since the spot began.
-        """
+        """Return the action that leads to a node: c, f, or b and the chips put in since the spot began."""
         label = self.tree.label[node]
         return f"b{amount_text(float(label[1:]) - self.half)}" if label.startswith("r") else label
 

@@ -21,9 +21,9 @@ class GridCells:
     def means(self, played: Weights, own: Weights, live: npt.NDArray[np.int64]) -> Any:
         """Return the mean action probabilities of each cell, [C][A].
 
-        played  [L, A] probabilities of each hand
-        own     [L] weights of the hands
-        live    [L] numbers of the hands
+        played  [L, A] probabilities of each live hand
+        own     [L] their weights
+        live    [L] their numbers
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         shares = np.bincount(cell, own, cells)

@@ -52,7 +52,7 @@ class Desk:
         """Start without a spot.
 
         places  semaphore for all solves at a time
-        show    opens a run, given the fields of its spot, and returns the number under which it is shown
+        show    opens a run, given the fields of its spot; returns its number
         """
         self._places, self._show, self._lock = places, show, threading.Lock()
         self._state: dict[str, Any] | None = None
@@ -62,9 +62,9 @@ class Desk:
     def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
         """Return a range after setting the hand classes in `classes` (AKs, by commas) to `weight`.
 
-        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`, both
-        without hands that share a card with the board.  Raises `ValueError` for an invalid range, class, weight or
-        board.
+        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`.  Hands
+        that share a card with the board are left out of both.  Raises `ValueError` for an invalid range, class, weight
+        or board.
         """
         weights, text = _range("range", range), range
         if classes:

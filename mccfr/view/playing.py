@@ -125,9 +125,7 @@ class Playing:
         hand           its number; null before the first
         position       of the user
         cards, board   the user's cards and the board
-        line           the line so far
         log            actions with `street`, `player`, `name`, `kind`, and the `line` before each
-        pot_chips      chips in the pot
         behind_chips   by position, if stacks are known
         opened         number of log entries that belong to the `drilled` line
         again          True if the hand was dealt before and does not count

@@ -42,9 +42,8 @@ class Shelf:
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
         """`books` are pairs of a name and a function that opens the strategy; the first is opened at once.
 
-        review  file of reviewed hands, by the first strategy
-
-        Without books only requested spots can be shown.  Raises the errors of the first function and of `Reviews`.
+        `review` is a file of hands reviewed by the first strategy.  Raises the errors of the first function and of
+        `Reviews`.
         """
         self.names = [name for name, _ in books]
         self._books, self._lock = books, threading.Lock()
@@ -114,7 +113,7 @@ def open_spots(
     abstraction  directory of a run's card abstraction, if it was moved
     newest       True if the checkpoint is the run's newest
 
-    Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
+    Raises as `open_source`, and `ValueError` for a game without cards.
     """
     asked = Reference(target, checkpoint, abstraction)
     # Look-ups verify the pieces that they read.
