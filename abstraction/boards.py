@@ -11,7 +11,6 @@ is its canonical index and the suit permutation to the canonical board.  That al
     row[index, tables.hole_permutation[permutation, combo]]
 
 Each slot stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with the board are unused.
-Hands that are equivalent by a symmetry of the board still have one slot each.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """Exact strength of poker hands of five to seven cards, 1 (7-5-4-3-2) to 7,462 (royal flush).
 
-The evaluator is our own design, for many hands on one board.  Every card has a *key*, and the keys of a hand are added.
-Bits 0..16 hold the counts of the ranks 2..8 as a number in base 5.  Bits 17..30 hold those of 9..A. From bit 32 on,
-four bits for each suit count its cards.
+Every card has a *key*, and the keys of a hand are added.  Bits 0..16 hold the counts of the ranks 2..8 as a number in
+base 5.  Bits 17..30 hold those of 9..A. From bit 32 on, four bits for each suit count its cards.
 
 The sum is a perfect hash.  The low half gives an offset, and the high half an index within the hands that share it.
 Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seven cards with a flush cannot hold four of

@@ -1,7 +1,6 @@
 """Features of a street's hands, and the distinct feature rows with the hands that have them.
 
-`collect` computes the features of every hole-card slot of every canonical board and merges equal rows exactly.  The
-turn's 18.5 million slots give 1.3 million histograms of 50 bins.
+`collect` computes the features of every hole-card slot of every canonical board and merges equal rows exactly.
 """
 
 from abc import ABC, abstractmethod
@@ -108,11 +107,11 @@ class StandardPreflop(StreetHands):
     largest = float(STRENGTH_LIMIT * RUNOUTS[0])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """Return [last − first, 1326] True."""
+        """Return [last − first, 1326] True, because the board is empty."""
         return np.ones((last - first, COMBO_COUNT), np.bool_)
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return [last − first] ones."""
+        """Return [last − first] ones: the only row is one board."""
         return np.ones(last - first, np.int64)
 
 
@@ -146,7 +145,7 @@ class ListedStreet(StreetHands):
         return self._free[first:last]
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return [last − first] ones."""
+        """Return [last − first] ones: each row is one board."""
         return np.ones(last - first, np.int64)
 
 
@@ -177,7 +176,7 @@ class Strengths:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of a street's hands."""
+    """Features of a street's hands, and their conversion to points for clustering."""
 
     hands: StreetHands
     """the hands"""

@@ -129,7 +129,10 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 
 
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
-    """Return the tables of a shape, in milliseconds for hold'em and 0.3 s for seven rounds of one card."""
+    """Return the look-up tables of a shape, the number of cards in each round.
+
+    It takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.
+    """
     configurations, weights, layout = _layouts(cards_per_round)
     choices = np.array([[_choices(counts) for counts in row] for row in configurations], np.int64).transpose(0, 2, 1)
     radix = np.ones_like(choices)

@@ -3,7 +3,7 @@
 The tables of an abstraction lie in one block of memory, in huge pages if the system grants them.  The block is seen as
 uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal is nine
 cards: player 0's hole cards, player 1's, and the board in order of dealing.  `board_cards` is the number of known board
-cards on each street; a game need not have all streets of hold'em.
+cards on each street.
 
 The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` therefore prefetches for a whole
 block of deals, first the locations of the boards, then the buckets.

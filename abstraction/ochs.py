@@ -4,8 +4,7 @@ Source: Johanson, Burch, Valenzano & Bowling, "Evaluating State-Space Abstractio
 2013).  The 169 preflop classes are clustered into 8 by the earth mover's distance of their equity histograms.  A river
 hand is described by its equities against a uniformly random hand of each cluster, counted exactly.
 
-Our change: classes are clustered by k-medians, weighted by their number of combinations.  The earth mover's distance of
-one-dimensional histograms is the L1 distance of cumulative distributions, for which the median is the best centre.
+Our change: classes are clustered by k-medians of cumulative distributions, weighted by their number of combinations.
 """
 
 import numpy as np

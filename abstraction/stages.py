@@ -65,7 +65,7 @@ class StageMaker:
     """Builds stages from the documents of one recipe (`stage_document`).  Shared inputs are computed once."""
 
     def __init__(self, workers: int, deck: Deck | None = None) -> None:
-        """`deck` None is the standard deck."""
+        """`deck` None is the 52-card deck."""
         self._deck, self._workers = deck or StandardDeck(workers), workers
 
     def make(self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases) -> Stage:

@@ -62,7 +62,7 @@ class Described(NamedTuple):
 
 
 class ValuePoints:
-    """Computes the points of a street's hands."""
+    """Computes points of a street's hands from their values, for clustering."""
 
     def __init__(self, source: ValueSource, alike: Alike, of: tuple[str, StreetHands], seed: int, workers: int) -> None:
         """`of` is the name of the street and its hands.  Axes are fitted on boards that `seed` draws."""

@@ -1,8 +1,7 @@
 """Converts histograms to points whose "emd" distance is the histograms' earth mover's distance.
 
 In one dimension that distance is the area between the cumulative distributions (Vallender 1974).  So k-medians of
-cumulative rows with `distance="emd"` is exact, and its centres are cumulative distributions too.  With "l2" the same
-rows give the Cramér distance.
+cumulative rows with `distance="emd"` is exact, and its centres are cumulative distributions too.
 """
 
 from typing import Any

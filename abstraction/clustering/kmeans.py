@@ -4,8 +4,7 @@ One step moves every centre to the mean (L2) or median (EMD) of its points, then
 centre (Lloyd 1982).  Labels, centres and inertia have the same bits for any number of workers, and after saving and
 loading the state.
 
-Our addition: an empty bucket takes the point that contributes most to the inertia, which becomes its centre.  Among
-equal points it is the lowest number; the last point of a bucket is never taken.
+Our addition: an empty bucket takes the point that contributes most to the inertia, which becomes its centre.
 """
 
 from collections.abc import Callable, Mapping

@@ -2,7 +2,6 @@
 
 The payload is a pickle of numba's own form.  It is loaded only if the checksum is right and no other user may write the
 file.  A file that is empty, truncated, altered or another kernel's counts as absent, and the kernel is compiled again.
-numba's own cache has an index and data files without checksums, and writes neither durably.
 """
 
 import contextlib

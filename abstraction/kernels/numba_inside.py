@@ -3,9 +3,8 @@
 The changes depend on numba's internal classes, so they are applied only to the tested versions (`KNOWN_VERSIONS`).
 
 A kernel contains the code of all functions that it calls. numba also makes machine code of these parts, which is never
-run.  It optimises each function alone and again in its module.  LLVM must assume that a part is called from elsewhere,
-so it loads every word of every array argument.  As an internal function it loads only the words it uses; an iteration
-on ranges of 46 hands then takes 0.75 of the time.
+run.  LLVM must assume that a part is called from elsewhere, so it loads every word of every array argument.  As an
+internal function it loads only the words it uses; an iteration on ranges of 46 hands then takes 0.75 of the time.
 """
 
 from copy import copy
@@ -69,7 +68,7 @@ def part_compiler() -> Any:
     library = codegen._library_class = _part_library()
 
     class PartCompiler(compiler):
-        """Compiles a part."""
+        """Compiles a `Part` to bitcode without machine code."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)

@@ -9,7 +9,7 @@ from abstraction.kernels.jit import intrinsic, types
 
 
 def address_of(context, builder, array_type, array, index):
-    """Emit the address of a cell."""
+    """Emit LLVM code for the address of an array's cell."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
 

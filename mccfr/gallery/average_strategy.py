@@ -17,7 +17,7 @@ from mccfr.gallery.ground import Ground, History, Positive, Share, regret_matchi
 
 
 class Options(SolverConfig, frozen=True, tag="average-strategy"):
-    """epsilon, tau and beta of the paper."""
+    """epsilon, tau and beta in the formula of rho(a)."""
 
     epsilon: Share = 0.05
     tau: Positive = 1000.0

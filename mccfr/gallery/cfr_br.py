@@ -16,7 +16,7 @@ from mccfr.solvers.variants import variant
 
 
 class CfrBestResponse(Cfr):
-    """CFR-BR."""
+    """CFR-BR in full width."""
 
     def iterate(self, t: int) -> None:
         """For each player, compute the opponent's best response and then the player's regrets against it."""

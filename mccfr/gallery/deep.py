@@ -15,7 +15,7 @@ from mccfr.gallery.ground import Count, Ground, History, Infoset, Row
 
 
 class Options(SolverConfig, frozen=True, tag="deep"):
-    """traversals: K, for each player and iteration."""
+    """traversals: number K for each player in each iteration."""
 
     traversals: Count = 100
 

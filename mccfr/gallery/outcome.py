@@ -14,7 +14,7 @@ from mccfr.gallery.ground import Ground, History, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="outcome"):
-    """epsilon: share of uniform exploration."""
+    """epsilon: share of uniform exploration by the traverser."""
 
     epsilon: Share = 0.6
 

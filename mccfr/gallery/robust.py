@@ -13,7 +13,7 @@ from mccfr.gallery.ground import Count, Ground, History, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="robust"):
-    """most_actions: k."""
+    """most_actions: number k of the traverser's actions that are explored."""
 
     most_actions: Count = 2
 

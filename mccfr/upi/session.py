@@ -255,14 +255,14 @@ class UpiSession:
         return self._built().find(name)
 
     def show_node(self, text: str) -> str:
-        """Return a node."""
+        """Return the text of a node (`SpotTree.text`)."""
         tree = self._built()
         if text.strip() == _ROOT:
             return tree.text(Node(_ROOT, 0), _ROOT)
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
-        """Return the children of a node."""
+        """Return the texts of a node's children."""
         tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
@@ -298,7 +298,7 @@ class UpiSession:
         return __version__
 
     def echo(self, text: str) -> str:
-        """Return the text."""
+        """Return the command's text unchanged."""
         return text
 
     def show_range(self, text: str) -> str:
@@ -358,7 +358,7 @@ class UpiSession:
         self._locks_changed = True
 
     def unlock_node(self, text: str) -> None:
-        """Unlock a decision."""
+        """Unlock a decision, so that further solving changes it."""
         self._solver()
         if self._locked.pop(self._decision(text).name, None) is not None:
             self._locks_changed = True

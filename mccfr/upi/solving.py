@@ -175,7 +175,7 @@ class SpotWork:
 
     @property
     def running(self) -> bool:
-        """True until the solve has ended."""
+        """True while the solve is running."""
         return self.thread is not None and not self.ended.is_set()
 
     def wait(self) -> None:

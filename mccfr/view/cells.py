@@ -46,5 +46,5 @@ class GridCells:
 
 
 def rounded(values: Weights) -> Any:
-    """Return an array as rounded lists."""
+    """Return an array as nested lists, rounded to `DIGITS` decimals."""
     return np.round(values, DIGITS).tolist()

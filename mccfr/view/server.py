@@ -64,7 +64,7 @@ class _Unreadable(ErrorTask):
     """Refuses a request that waitress could not read, with the application's form of refusal."""
 
     def execute(self) -> None:
-        """Send the refusal."""
+        """Send the refusal and close the connection."""
         status = HTTPStatus(self.request.error.code)
         response = refusal(status, _UNREADABLE.get(status, status.phrase))
         self.status, self.response_headers = head(response)
@@ -73,7 +73,7 @@ class _Unreadable(ErrorTask):
 
 
 class _Channel(HTTPChannel):
-    """A connection."""
+    """A connection, which carries one request."""
 
     parser_class = _Parser
     error_task_class = _Unreadable
@@ -124,7 +124,7 @@ class ViewServer(TcpWSGIServer):
         wasyncore.close_all(self._map)
 
     def serve_forever(self) -> None:
-        """Answer requests while `accepting`."""
+        """Answer requests until `accepting` is false."""
         while self.accepting:
             self._make_room()
             wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)

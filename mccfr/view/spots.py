@@ -97,27 +97,27 @@ class Spots:
 
     @property
     def source(self) -> Behaviour:
-        """The strategy."""
+        """The strategy that is shown."""
         return self._source
 
     @property
     def dealing(self) -> DealtCards:
-        """Its hands and boards."""
+        """The hands and boards of the strategy's game."""
         return self._dealing
 
     @property
     def betting(self) -> Betting:
-        """The real betting of its game."""
+        """The real betting of the strategy's game."""
         return self._betting
 
     @property
     def money(self) -> Money:
-        """Formats chips for this game."""
+        """Converts the game's chips to texts."""
         return self._money
 
     @property
     def roles(self) -> tuple[str, str]:
-        """Names of the two positions."""
+        """Names of both positions, such as "Button"."""
         return self._roles
 
     # --- queries ---
