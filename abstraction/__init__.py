@@ -1,1 +1,1 @@
-"""Cards, hand strength, ranges and (later) card abstractions: everything that maps cards to buckets."""
+"""Cards, hand strength, hand ranges and card abstractions: everything that maps cards to buckets."""

@@ -1,4 +1,4 @@
-"""How far two abstractions of one deck put the same hands together."""
+"""Compares two card abstractions of the same deck by the adjusted Rand index of their buckets."""
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from abstraction.report import bucket_pairs
 
 
 def agreement(one: Abstraction, other: Abstraction) -> dict[str, float]:
-    """Adjusted Rand index of each street's buckets and another abstraction's, over all dealt hands.
+    """Return the adjusted Rand index of two abstractions' buckets over all dealt hands, by street.
 
-    1 where the same pairs of hands share a bucket, 0 where no more do than by chance.  `ValueError` for another deck.
+    1 means that the same pairs of hands share buckets, 0 no more than by chance.  Raises `ValueError` for different
+    decks, or for buckets with history (`abstraction.history`).
     """
     if one.listing != other.listing:
         raise ValueError(f"{other.path} is of another deck than {one.path}: only buckets of one deck compare")

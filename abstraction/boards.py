@@ -1,16 +1,16 @@
-"""Canonical boards: one board of every class of boards that differ only by a relabelling of suits.
+"""Canonical boards: one for each class of boards that differ only by a permutation of suits.
 
 A board is a set of 3, 4 or 5 cards.  Its *rank* is its colexicographic number C(c0, 1) + C(c1, 2) + ... over the cards
-in ascending order, and the canonical board of a class is its member of least rank: 1,755, 16,432 and 134,459 classes,
-numbered by that rank.  Features and buckets are kept per canonical board with one row of 1,326 hole-card slots.  A hand
-is found by the location of its dealt board - canonical index and the suit permutation that leads there - and by where
-that permutation sends the hole cards:
+in ascending order.  The canonical board of a class is its member of least rank.  There are 1,755, 16,432 and 134,459
+classes, numbered by that rank.
+
+Features and buckets are kept for canonical boards, in rows of 1,326 hole-card slots.  The *location* of a dealt board
+is its canonical index and the suit permutation to the canonical board.  That also maps the hole cards:
 
     index, permutation = locate_river(tables, a, b, c, d, e)
     row[index, tables.hole_permutation[permutation, combo]]
 
-Each slot of a canonical board stands for `multiplicity` concrete pairs of board and hand.  Slots that share a card with
-the board are unused.  Hands that a suit permutation leaving the board as it is exchanges have a slot each.
+Each slot stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with the board are unused.
 """
 
 from collections.abc import Sequence
@@ -26,41 +26,41 @@ from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, 
 from abstraction.kernels.jit import allocating_njit, inline_njit, part_njit
 
 BOARD_COUNTS = {3: 1755, 4: 16432, 5: 134459}
-"""Canonical boards by number of cards."""
+"""Number of canonical boards, by number of cards."""
 STREET_CARDS = {"preflop": 0, "flop": 3, "turn": 4, "river": 5}
 """Number of board cards on each street."""
 PREFLOP_CLASSES = 169
 
-# A location is canonical index · 32 + suit permutation in one int32: one access to memory instead of two.
+# A location is canonical index · 32 + suit permutation in one int32, so that a look-up reads memory once, not twice.
 _PERMUTATION_BITS = 5
 _PERMUTATION_MASK = (1 << _PERMUTATION_BITS) - 1
-_BLOCK = 256  # boards for which `used_slots` holds 64-bit sets of cards at a time
+_BLOCK = 256  # boards for which `used_slots` holds 64-bit card sets at a time
 
 
 class CanonicalBoards(NamedTuple):
-    """All boards of n cards, of which N are canonical; treat as constants."""
+    """All boards of n cards, N of them canonical.  Read-only."""
 
     boards: NDArray[np.int8]
     """[N, n] canonical boards, cards ascending"""
     multiplicity: NDArray[np.int32]
-    """[N] concrete boards in each class, 1 to 24"""
+    """[N] number of boards in each class, 1 to 24"""
     location: NDArray[np.int32]
     """[C(52, n)] location of every board, by its rank"""
 
 
 class BoardTables(NamedTuple):
-    """What kernels need to find dealt boards and hands, 12 MB in all; treat as constants."""
+    """Look-up tables with which kernels locate dealt boards and hands, 12 MB in all.  Read-only."""
 
     choose: NDArray[np.int32]
     """[6, 52] C(card, k)"""
     flop: NDArray[np.int32]
     """[22100] locations of boards of three cards, by rank"""
     turn: NDArray[np.int32]
-    """[270725] of four"""
+    """[270725] locations of boards of four cards, by rank"""
     river: NDArray[np.int32]
-    """[2598960] of five"""
+    """[2598960] locations of boards of five cards, by rank"""
     hole_permutation: NDArray[np.int16]
-    """[24, 1326] combination that each one becomes under each suit permutation"""
+    """[24, 1326] combination to which each suit permutation maps each combination"""
 
 
 # --- kernels ---
@@ -68,9 +68,11 @@ class BoardTables(NamedTuple):
 
 @allocating_njit
 def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, location):
-    """Fill the three arrays of `CanonicalBoards`; `location` starts as −1 and `multiplicity` as 0.
+    """Fill the three arrays of `CanonicalBoards`, in place.
 
-    Boards come in ascending rank, so the first of its class is the canonical one, and it marks the others.
+    `location` starts as −1 and `multiplicity` as 0.
+
+    Boards are visited in ascending rank, so the first board of a class is the canonical one and locates all others.
     """
     n = boards.shape[1]
     cards, image = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -79,7 +81,7 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
     count = 0
     for rank in range(location.shape[0]):
         if location[rank] < 0:
-            for i in range(n):  # assigning the whole row takes three seconds to compile
+            for i in range(n):  # assigning a whole row takes three seconds to compile
                 boards[count, i] = cards[i]
             for p in range(suit_permutation.shape[0]):
                 image_rank = 0
@@ -105,13 +107,13 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
 
 @inline_njit
 def _unpack(location):
-    """Canonical index and suit permutation of a location."""
+    """Return the canonical index and the suit permutation of a location."""
     return location >> _PERMUTATION_BITS, location & _PERMUTATION_MASK
 
 
 @part_njit
 def locate_flop(tables, a, b, c):
-    """Canonical index and suit permutation (two int64) of a board of three distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of three distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c)
     at_b = 1 + (b > a) + (b > c)
     rank = tables.choose[at_a, a] + tables.choose[at_b, b] + tables.choose[6 - at_a - at_b, c]
@@ -120,7 +122,7 @@ def locate_flop(tables, a, b, c):
 
 @part_njit
 def locate_turn(tables, a, b, c, d):
-    """Canonical index and suit permutation (two int64) of a board of four distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of four distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d)
     at_b = 1 + (b > a) + (b > c) + (b > d)
     at_c = 1 + (c > a) + (c > b) + (c > d)
@@ -130,7 +132,7 @@ def locate_turn(tables, a, b, c, d):
 
 @part_njit
 def locate_river(tables, a, b, c, d, e):
-    """Canonical index and suit permutation (two int64) of a board of five distinct cards in any order."""
+    """Return the canonical index and suit permutation (int64) of five distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d) + (a > e)
     at_b = 1 + (b > a) + (b > c) + (b > d) + (b > e)
     at_c = 1 + (c > a) + (c > b) + (c > d) + (c > e)
@@ -144,13 +146,16 @@ def locate_river(tables, a, b, c, d, e):
 
 @cache
 def suit_permutations() -> NDArray[np.int8]:
-    """All relabellings of suits, [24, 4] int8: permutation p makes suit s the suit [p, s]; the first is identity."""
+    """Return all suit permutations, [24, 4] int8: permutation p maps suit s to [p, s].
+
+    The first is the identity.
+    """
     return np.array(list(permutations(range(4))), np.int8)
 
 
 @cache
 def hole_permutations() -> NDArray[np.int16]:
-    """[24, 1326] int16: the combination that each combination becomes under each suit permutation."""
+    """Return [24, 1326] int16: the combination to which each suit permutation maps each combination."""
     cards = combo_table().astype(np.int64)
     images = (cards & ~3)[None] | suit_permutations()[:, cards & 3]
     low, high = images.min(axis=2), images.max(axis=2)
@@ -159,17 +164,20 @@ def hole_permutations() -> NDArray[np.int16]:
 
 @cache
 def preflop_classes() -> NDArray[np.int16]:
-    """[1326] int16: the class of hole cards, 0..168, of each combination; classes are numbered by their least one."""
+    """Return [1326] int16: the preflop class 0..168 of each combination.
+
+    Classes are numbered in the order of their lowest combination.
+    """
     return np.unique(hole_permutations().min(axis=0), return_inverse=True)[1].astype(np.int16)
 
 
 def _choose_table() -> NDArray[np.int32]:
-    """[6, 52] int32: C(card, k)."""
+    """Return the binomial coefficients C(card, k), [6, 52] int32 with row k and column card."""
     return np.array([[comb(card, k) for card in range(CARD_COUNT)] for k in range(6)], np.int32)
 
 
 def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
-    """Raise ValueError unless the board holds distinct cards 0..51, as many as one of the sizes allows."""
+    """Raise `ValueError` unless the board holds distinct cards 0..51, as many as one of `sizes`."""
     cards = [int(card) for card in board]
     if len(cards) not in sizes:
         allowed = ", ".join(map(str, sizes[:-1])) + f" or {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
@@ -182,9 +190,9 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """All boards of 3, 4 or 5 cards and their canonical ones, built on first use (five cards: 0.1 s) and shared.
+    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use and shared.
 
-    Raises ValueError for another number of cards.
+    Raises `ValueError` for another number of cards.
     """
     if cards not in BOARD_COUNTS:
         raise ValueError(f"boards of {cards} cards were asked for: 3, 4 and 5 are supported")
@@ -199,21 +207,21 @@ def board_classes(cards: int) -> CanonicalBoards:
 
 
 def canonical_boards(cards: int) -> NDArray[np.int8]:
-    """[N, cards] int8: canonical boards of 3, 4 or 5 cards in the order of their indices, each ascending."""
+    """Return the canonical boards of 3, 4 or 5 cards in order of index, [N, cards] int8, cards ascending."""
     return board_classes(cards).boards
 
 
 @cache
 def board_tables() -> BoardTables:
-    """The tables that kernels take, built on first use and shared."""
+    """Return the tables that kernels take, built on first use and shared."""
     flop, turn, river = (board_classes(cards).location for cards in BOARD_COUNTS)
     return BoardTables(_choose_table(), flop, turn, river, hole_permutations())
 
 
 def locate_board(board: Sequence[int]) -> tuple[int, int]:
-    """Canonical index, and suit permutation that maps a board of 3, 4 or 5 cards, in any order, onto the canonical one.
+    """Return the canonical index of a board and the suit permutation that maps it to the canonical board.
 
-    Raises ValueError if the board does not hold 3, 4 or 5 distinct cards of 0..51.
+    `board` holds 3, 4 or 5 cards in any order.  Raises `ValueError` unless they are distinct cards 0..51.
     """
     check_board(board)
     rank = sum(comb(card, place) for place, card in enumerate(sorted(int(card) for card in board), 1))
@@ -222,7 +230,7 @@ def locate_board(board: Sequence[int]) -> tuple[int, int]:
 
 
 def used_slots(boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """[N, 1326] bool: hole-card slots that share no card with each of the boards [N, n] int8."""
+    """Return [N, 1326] bool: the hole-card slots that share no card with each of the boards [N, n] int8."""
     hole = combo_masks()
     board = np.bitwise_or.reduce(np.uint64(1) << boards.astype(np.uint64), axis=1)
     used = np.empty((len(boards), COMBO_COUNT), np.bool_)

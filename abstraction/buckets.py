@@ -1,4 +1,4 @@
-"""A built abstraction: which bucket a hand is in, and what is known of the buckets."""
+"""Reads a built abstraction: the bucket of each hand, and the facts about the buckets."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,28 +23,28 @@ from storage.manifest import content_hash
 CELLS = "cells"
 """Field of a stage's state: {array: XXH3-128 of its cells}."""
 HISTORY = "history"
-"""Array of a stage whose buckets remember those before (`abstraction.history`)."""
+"""Array of a stage with perfect-recall buckets (`abstraction.history`)."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
 def unused(dtype: np.dtype[Any]) -> int:
-    """What stands in slots that share a card with the board: the largest value of the dtype."""
+    """Return the mark of slots that share a card with the board: the largest value of the dtype."""
     return int(np.iinfo(dtype).max)
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """uint16 where the numbers and the mark of unused slots fit, else uint32."""
+    """Return uint16 if the bucket numbers and the mark of unused slots fit, else uint32."""
     return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
 
 
 def is_abstraction(path: Path) -> bool:
-    """Whether a directory holds at least the first stage of an abstraction."""
+    """Return whether a directory holds at least the first stage of an abstraction."""
     return bool(list_checkpoints(Path(path) / STREETS[0]))
 
 
 @contextmanager
 def _damage_is_bad_input() -> Iterator[None]:
-    """Whoever opens an abstraction was given it by the user: what is wrong with it is a `ValueError`."""
+    """Convert errors about missing or damaged files to `ValueError`, because the user gave the path."""
     try:
         yield
     except (DamagedError, FileNotFoundError) as error:
@@ -52,7 +52,10 @@ def _damage_is_bad_input() -> Iterator[None]:
 
 
 def _listing(stage: Checkpoint) -> DeckListing | None:
-    """The small deck that a stage was built for; None: hold'em's.  `ValueError` where it is none."""
+    """Return the small deck that a stage was built for, or None for hold'em's deck.
+
+    Raises `ValueError` if the stage states an invalid deck.
+    """
     recipe = stage.identity.get("recipe")
     deck = recipe.get("deck") if isinstance(recipe, dict) else None
     if deck is None:
@@ -72,20 +75,19 @@ def stated_cells(stage: Checkpoint) -> dict[str, Any]:
 
 
 class Abstraction:
-    """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed.
+    """An abstraction directory.  A street's buckets are read and verified on first use.
 
-    Opening it and reading it raise `ValueError` where files are missing or damaged, and `UnreadableError` where the
-    system cannot read them.
+    Raises `ValueError` if files are missing or damaged, and `UnreadableError` if the operating system cannot read them.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         first = self._open(STREETS[0])
         self.listing = _listing(first)
-        """The hands and boards of its deck, where that is a small one; None: hold'em's."""
+        """Hands and boards of a small deck; None for hold'em's deck."""
         streets = STREETS if self.listing is None else STREETS[: self.listing.streets]
         self.stages = {STREETS[0]: first, **{street: self._open(street) for street in streets[1:]}}
-        """What each street was built as."""
+        """Checkpoint of each street."""
         self._buckets: dict[str, NDArray[Any]] = {}
 
     def _open(self, street: str) -> Checkpoint:
@@ -105,11 +107,11 @@ class Abstraction:
 
     @property
     def streets(self) -> tuple[str, ...]:
-        """Names of its streets."""
+        """Names of the streets."""
         return tuple(self.stages)
 
     def bucket_counts(self) -> dict[str, int]:
-        """Number of buckets of each street."""
+        """Return the number of buckets of each street."""
         return {street: self._count(street, stage) for street, stage in self.stages.items()}
 
     def _count(self, street: str, stage: Checkpoint) -> int:
@@ -119,7 +121,7 @@ class Abstraction:
         return found
 
     def content_hashes(self) -> dict[str, str]:
-        """Hash of the cells of each street's arrays, whatever they were built by and however they are stored."""
+        """Return a hash of each street's cells, independent of recipe and storage format."""
         return {street: self._content_hash(stage) for street, stage in self.stages.items()}
 
     def _content_hash(self, stage: Checkpoint) -> str:
@@ -133,7 +135,7 @@ class Abstraction:
                 self._read(street, spec.name)
 
     def origin(self) -> dict[str, Any]:
-        """What made the buckets, as JSON: the hash of all streets' hashes; of each street hash, buckets and recipe."""
+        """Return, as JSON, one hash over all streets, and for each street hash, number of buckets and recipe."""
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
             street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
@@ -142,27 +144,29 @@ class Abstraction:
         return {"content_hash": content_hash(hashes), "streets": streets}
 
     def table(self, street: str) -> NDArray[Any]:
-        """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
+        """Return the bucket of each slot of each canonical board, [boards, 1326] uint16 or uint32.
 
-        With a `history`, what that makes buckets of.  Of a small deck [boards, hands], in the order of its `listing`.
-
-        Raises `ValueError` where the file is damaged.
+        With a `history` these are percentiles, which the history maps to buckets.  For a small deck it is [boards,
+        hands] in the order of its `listing`.  Raises `ValueError` if the file is damaged.
         """
         if street not in self._buckets:
             self._buckets[street] = self._read(street, "bucket")
         return self._buckets[street]
 
     def history(self, street: str) -> Table:
-        """[buckets before, percentiles] int32, where buckets remember the street before (`abstraction.history`)."""
+        """Return the street's history, [buckets before, percentiles] int32; None if it has none."""
         return None if self.percentiles(street) is None else self._read(street, HISTORY)
 
     def percentiles(self, street: str) -> int | None:
-        """How many the street's table holds in place of buckets; None where it has no history."""
+        """Return the number of percentiles in the street's table; None if the table holds buckets."""
         shapes = {spec.name: spec.shape for spec in self.stages[street].specs}
         return shapes[HISTORY][1] if HISTORY in shapes else None
 
     def row(self, board: Sequence[int]) -> NDArray[np.int32]:
-        """[1326] bucket of each combination on a board of hold'em, in order of dealing; below 0 where it cannot be."""
+        """Return the bucket of each combination on a hold'em board in order of dealing, [1326] int32.
+
+        Combinations that share a card with the board are below 0.
+        """
         street = _STREET_OF[len(board)]
         streets = (street,) if self.percentiles(street) is None else STREETS[: STREETS.index(street) + 1]
         rows = [self._table_row(each, board[: STREET_CARDS[each]]) for each in streets]
@@ -177,9 +181,9 @@ class Abstraction:
         return np.where(found == unused(table.dtype), NO_BUCKET, found.astype(np.int64)).astype(np.int32)
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
-        """(street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
+        """Return (street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
 
-        Boards of a small deck are in order of dealing, cards numbered rank·suits + suit.
+        Cards of a small deck are rank·suits + suit, and its boards are in order of dealing.
         """
         if self.listing is not None:
             return self._listed_bucket(self.listing, hand, board)
@@ -208,31 +212,34 @@ class Abstraction:
         return STREETS[street], int(self.table(STREETS[street])[place[0], row[0]])
 
     def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
-        """The fields of `mccfr abstraction bucket`: street, bucket, features."""
+        """Return the output of `mccfr abstraction bucket`: street, bucket and features."""
         parse = parse_cards if self.listing is None else self.listing.parse
         street, bucket = self.bucket(parse(hand), parse(board))
         return {"street": street, "bucket": bucket, "features": self.stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `ValueError` where damaged."""
+        """Return the dealt hands in each bucket [K] int64 and their mean equity [K] float64.
+
+        Raises `ValueError` if the files are damaged.
+        """
         return self._read(street, "hands"), self._read(street, "equity")
 
     def info(self) -> dict[str, Any]:
-        """What each stage was made from and what is known of its buckets."""
+        """Return recipe and bucket statistics of each street."""
         return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 
 
 def verify_abstraction(path: Path) -> list[str]:
-    """Check every byte; one sentence for each problem.
+    """Check every byte of an abstraction and return one sentence for each problem.
 
-    Raises `UnreadableError` where the system cannot read a file.
+    Raises `UnreadableError` if the operating system cannot read a file.
     """
     problems: list[str] = []
     try:
         first = open_locked(path / STREETS[0])
         listing = None if first is None else _listing(first)
     except (DamagedError, ValueError):
-        listing = None  # what is wrong is told below
+        listing = None  # the loop below reports the damage
     streets = STREETS if listing is None else STREETS[: listing.streets]
     for street in streets:
         if not list_checkpoints(path / street):
@@ -245,7 +252,7 @@ def verify_abstraction(path: Path) -> list[str]:
 
 
 def _cell_problems(path: Path) -> list[str]:
-    """What differs from the cells that the stages state, once their files are sound."""
+    """Return how arrays differ from the checksums that their stages state."""
     try:
         Abstraction(path).check_cells()
     except ValueError as error:

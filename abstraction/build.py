@@ -1,9 +1,8 @@
-"""Building an abstraction: one stage for each street, committed when it is done.
+"""Builds an abstraction: one stage for each street, committed when it is complete.
 
-A stage's result - the bucket of every hole-card slot of every canonical board, and what is known of the buckets - is
-committed like a checkpoint: whole or absent, with checksums.  Building again skips every stage whose part of the recipe
-and whose parents are what they were, and goes on inside a long clustering; the same recipe gives the same bytes,
-whatever the number of workers and however often a build was killed.
+A stage holds the bucket of every hole-card slot of every canonical board, and statistics of the buckets.  It is
+committed like a checkpoint, with checksums.  A second build skips stages whose recipe and parents are unchanged, and
+resumes an interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
 """
 
 import json
@@ -67,10 +66,11 @@ _AXES = {
 }
 
 Progress = Callable[[str, float], None]
-"""Called with the name of what is done - a stage, or a part of one - and the share of it that is done.
+"""Called with the name of a stage or of a part of it, and the completed share, 0 to 1.
 
-Each begins with 0 and ends with 1; a stage itself, "flop (3 of 4)", is named before its parts, "flop (3 of 4),
-clustering", and after them."""
+Each name begins with 0 and ends with 1.  The stage, "flop (3 of 4)", is reported before and after its parts, such as
+"flop (3 of 4), clustering".
+"""
 
 
 class Builder:
@@ -85,11 +85,12 @@ class Builder:
         keep_seconds: float = SECONDS,
         values: ValueSource | None = None,
     ) -> None:
-        """
-        keep_seconds  how often a clustering under way is written down, so that a killed build goes on there
-        values        what hands are worth by the policies of `Recipe.values`, if there are any
+        """Check the recipe.
 
-        Raises `ValueError` for a recipe that cannot be built.
+        keep_seconds  interval at which the state of a running clustering is saved, for resuming
+        values        source of hand values, if the recipe names policies (`Recipe.values`)
+
+        Raises `ValueError` if the recipe cannot be built.
         """
         check_recipe(recipe)
         self._recipe, self._out, self._workers = recipe, Path(out), workers
@@ -99,14 +100,15 @@ class Builder:
         self._maker = StageMaker(workers, deck)
 
     def build(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
-        """Build what is not there yet of the given streets (None: all), and of those they need; returns what was built.
+        """Build the missing stages of the given streets (None: all) and their parents; return these streets.
 
-        replace  buckets of another recipe may be replaced
+        `replace` allows replacing buckets of another recipe.  All streets are checked before the first is built.
+        Raises:
 
-        All streets are checked before the first is built.  Raises `FileExistsError` where the directory holds something
-        else, or without `replace` buckets of another recipe; `MemoryError` with both numbers where memory is short;
-        `BlockingIOError` while another process builds in the same directory; and `ValueError` for a k larger than a
-        street's distinct points, of which only their features tell.
+        * `FileExistsError` if the directory holds other files, or buckets of another recipe without `replace`
+        * `MemoryError`, with both numbers, if memory is too small
+        * `BlockingIOError` while another process builds in the same directory
+        * `ValueError`, perhaps after computing features, for fewer distinct points than buckets
         """
         check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)
@@ -134,7 +136,7 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def _check_missing(self, streets: Sequence[str]) -> None:
-        """Check all streets that are to be built, before the first is; raises as `build`."""
+        """Check memory and hand values of all streets that are missing; raises as `build`."""
         missing = [each for each in streets if self._difference(each) or not list_checkpoints(self._out / each)]
         for street in missing:
             self._check_memory(street)
@@ -142,16 +144,16 @@ class Builder:
             self._values.check([street for street in missing if self._recipe.part(street).features == "values"])
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
-        """Return how the buckets of some streets (None: all) differ from the recipe's, one text for each street."""
+        """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
         found = map(self._difference, self._recipe.streets if streets is None else streets)
         return [text for text in found if text is not None]
 
     def _difference(self, street: str) -> str | None:
-        """The first key in which a street of the directory differs from the recipe; None where none does."""
+        """Return the first key in which an existing street differs from the recipe; None if there is none."""
         wanted, numbers = self._document(street), list_checkpoints(self._out / street)
         try:
             there = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
-        except (IndexError, DamagedError, FileNotFoundError):  # nothing there, or damaged: it is built again
+        except (IndexError, DamagedError, FileNotFoundError):  # absent or damaged, so it is built again
             return None
         if there == wanted or not isinstance(there, dict):
             return None
@@ -167,7 +169,7 @@ class Builder:
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:
         wanted, order = set(streets), build_order(self._recipe)
-        for street in reversed(order):  # those that a street needs come before it
+        for street in reversed(order):  # parents of a street come before it
             if street in wanted:
                 wanted.update(parent_streets(self._recipe, street))
         return [street for street in order if street in wanted]
@@ -181,7 +183,7 @@ class Builder:
             )
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
-        """What decides the stage's bytes - its recipe and its parents' content - and the parents."""
+        """Return the identity of a stage, which determines its bytes, and the checkpoints of its parents."""
         document, stages = self._document(street), {}
         for parent in parent_streets(self._recipe, street):
             found, _ = newest_valid(self._out / parent)
@@ -192,7 +194,7 @@ class Builder:
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
     def _near(self, street: str, stages: dict[str, Checkpoint]) -> Near:
-        """What the stage is made of, read from its parents."""
+        """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
@@ -204,7 +206,7 @@ class Builder:
         )
 
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
-        """Build and commit a street; `name` is what its progress is told by."""
+        """Build and commit a street.  `name` is its name in progress reports."""
         began, root = time.perf_counter(), self._out / street
         self._progress(name, 0.0)
         keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
@@ -228,14 +230,14 @@ class Builder:
                 drop_older(root, 1)
             keeper.discard()
         seconds = round(time.perf_counter() - began, 3)
-        peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of the process, earlier stages included
+        peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # including earlier stages
         record = {"stage": street, "seconds": seconds, "phases": phases.seconds, "peak_memory_bytes": peak}
         durable.append_line(self._out / "times.jsonl", json.dumps(record))
         self._progress(name, 1.0)
 
 
 def _is_begun(path: Path) -> bool:
-    """Whether a directory holds an abstraction, a part of one, or no more than a power cut has left of one."""
+    """Return whether a directory holds a complete, partial or interrupted build, and no other files."""
     ours = {*STREETS, *(f"unfinished-{street}" for street in STREETS), _LOCK, "journal.jsonl", "times.jsonl"}
     return any(list_checkpoints(path / street) for street in STREETS) or (
         path.is_dir() and all(entry.name in ours or entry.name[:5] == ".tmp-" for entry in path.iterdir())
@@ -243,7 +245,10 @@ def _is_begun(path: Path) -> bool:
 
 
 def _content(stage: Checkpoint) -> str:
-    """Hash of a stage's cells and identity; unlike the manifest's, it does not hold the stage's number."""
+    """Return the hash of a stage's cells and identity.
+
+    Unlike the manifest's, it does not include the stage's number.
+    """
     return content_hash({CELLS: stated_cells(stage), **stage.identity})
 
 

@@ -1,8 +1,8 @@
 """Cards, hole-card combinations and their numbering.
 
-A card is 4·rank + suit with ranks 2..A as 0..12 and suits c, d, h, s as 0..3: 2c = 0, As = 51.  A combination is two
-hole cards a < b, numbered b(b−1)/2 + a: 0 = 2c2d, 1,325 = AhAs.  The numbering does not depend on the size of the deck,
-so small decks of `ranks` x `suits` cards (rank·suits + suit) number their hands in the same way.
+A card is 4·rank + suit, with ranks 2..A as 0..12 and suits c, d, h, s as 0..3: 2c = 0, As = 51.  A combination is a
+pair of hole cards a < b with number b(b−1)/2 + a: 0 = 2c2d, 1,325 = AhAs.  Small decks number card rank·suits + suit,
+and their hands by the same formula.
 """
 
 import re
@@ -22,7 +22,7 @@ _ALLOWED = f"a card is a rank of {RANKS} and a suit of {SUITS}, as in As or Td"
 
 
 def plain_text(text: str) -> str:
-    """Cards as they are read here: without blanks and commas, tens as T, in any case; "10h, 9H" gives "Th9h"."""
+    """Return cards in standard spelling, without spaces and commas: "10h, 9H" becomes "Th9h"."""
     plain = re.sub(r"[\s,]+", "", text).replace("10", "T")
     if re.fullmatch(rf"([{RANKS}][{SUITS}])+", plain, re.IGNORECASE):
         plain = "".join(letter.lower() if place % 2 else letter.upper() for place, letter in enumerate(plain))
@@ -30,18 +30,18 @@ def plain_text(text: str) -> str:
 
 
 def parse_card(text: str) -> int:
-    """Number of the card that a text such as "As" names; ValueError if it names none."""
+    """Return the number of the card that a text such as "As" names; `ValueError` for any other text."""
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
         raise ValueError(f"{text!r} is not a card: {_ALLOWED}")
     return 4 * RANKS.index(text[0]) + SUITS.index(text[1])
 
 
 def parse_cards(text: str) -> tuple[int, ...]:
-    """Card numbers of a text such as "Qs7h2d", in its order; the empty text gives no cards.
+    """Return the card numbers of a text such as "Qs7h2d", in its order; the empty text gives no cards.
 
-    Blanks and commas between cards mean nothing, nor do capitals, and 10h is Th.
+    Spaces, commas and case are ignored, and 10h means Th.
 
-    Raises ValueError naming the text if its length is odd, a rank or suit is unknown, or a card occurs twice.
+    Raises `ValueError` that quotes the text if its length is odd, a rank or suit is unknown, or a card occurs twice.
     """
     text = plain_text(text)
     if len(text) % 2:
@@ -60,19 +60,22 @@ def parse_cards(text: str) -> tuple[int, ...]:
 
 
 def card_text(card: int) -> str:
-    """The two characters of a card, such as "As"; ValueError outside 0..51."""
+    """Return the two characters of a card, such as "As"; `ValueError` outside 0..51."""
     if not 0 <= card < CARD_COUNT:
         raise ValueError(f"card {card} does not exist: cards are numbered 0 (2c) to 51 (As)")
     return RANKS[card // 4] + SUITS[card % 4]
 
 
 def cards_text(cards: Iterable[int]) -> str:
-    """The texts of several cards, joined: (42, 22, 1) gives "Qh7h2d"."""
+    """Return the joined texts of several cards: (42, 22, 1) gives "Qh7h2d"."""
     return "".join(card_text(int(card)) for card in cards)
 
 
 def combo_index(a: int, b: int) -> int:
-    """Number 0..1,325 of the combination of two cards, in either order; ValueError for equal or unknown cards."""
+    """Return the number 0..1,325 of the combination of two cards in either order.
+
+    Raises `ValueError` if the cards are equal or unknown.
+    """
     if a == b or not (0 <= a < CARD_COUNT and 0 <= b < CARD_COUNT):
         raise ValueError(f"cards {a} and {b} make no hand: two different cards of 0..51 are needed")
     low, high = min(a, b), max(a, b)
@@ -80,7 +83,7 @@ def combo_index(a: int, b: int) -> int:
 
 
 def combo_cards(index: int) -> tuple[int, int]:
-    """The two cards a < b of a combination; ValueError outside 0..1,325."""
+    """Return the two cards a < b of a combination; `ValueError` outside 0..1,325."""
     if not 0 <= index < COMBO_COUNT:
         raise ValueError(f"combination {index} does not exist: they are numbered 0 to {COMBO_COUNT - 1}")
     b = (1 + isqrt(1 + 8 * index)) // 2
@@ -88,15 +91,16 @@ def combo_cards(index: int) -> tuple[int, int]:
 
 
 def combo_text(index: int) -> str:
-    """A combination as text, the higher card first: 1,325 gives "AsAh"."""
+    """Return the text of a combination, the higher card first: 1,325 gives "AsAh"."""
     return cards_text(reversed(combo_cards(index)))
 
 
 def hand_cards(deck_size: int, hole_cards: int) -> NDArray[np.int16]:
-    """All hands of one or two hole cards from a deck of `deck_size` cards.
+    """Return all hands of one or two hole cards from a deck of `deck_size` cards.
 
-    Returns [H, 2] int16, writable: the cards a < b of hand b(b−1)/2 + a, or for one hole card (card, −1).
-    Raises ValueError if `hole_cards` is neither 1 nor 2 or the deck holds fewer cards than that.
+    The result is [H, 2] int16 and writable: cards a < b of hand b(b−1)/2 + a, or (card, −1) for one hole card.
+
+    Raises `ValueError` if `hole_cards` is neither 1 nor 2, or if the deck has fewer cards or more than 1,024.
     """
     if hole_cards not in (1, 2):
         raise ValueError(f"hole_cards is {hole_cards}: hands of 1 or 2 hole cards are supported")
@@ -110,18 +114,18 @@ def hand_cards(deck_size: int, hole_cards: int) -> NDArray[np.int16]:
 
 
 def combo_table() -> NDArray[np.int8]:
-    """Cards of every combination, [1326, 2] int8, a < b: a fresh writable array in C order."""
+    """Return the cards a < b of every combination, [1326, 2] int8: a new writable array in C order."""
     return np.ascontiguousarray(hand_cards(CARD_COUNT, 2).astype(np.int8))
 
 
 def combo_masks() -> NDArray[np.uint64]:
-    """Set of cards of every combination, [1326] uint64 with bit c set for card c."""
+    """Return the card set of every combination, [1326] uint64 with bit c set for card c."""
     table = combo_table().astype(np.uint64)
     return (np.uint64(1) << table[:, 0]) | (np.uint64(1) << table[:, 1])
 
 
 def card_mask(cards: Iterable[int]) -> int:
-    """Set of the given cards as an integer with bit c set for card c (at most 52 bits)."""
+    """Return the given cards as an integer with bit c set for card c (at most 52 bits)."""
     mask = 0
     for card in cards:
         mask |= 1 << int(card)

@@ -1,7 +1,7 @@
-"""What cards an abstraction is of, as the stages of a build ask for them: strengths, descriptions, classes of hands.
+"""The interface through which an abstraction build asks for strengths, features and classes of hands.
 
-Two decks answer: the standard one here, whose boards are canonical ones (`abstraction.boards`), and listed small ones
-(`abstraction.small_deck`).  Whatever is made of the answers - percentiles, clustering, reports - is the same code.
+`StandardDeck` has 52 cards and canonical boards (`abstraction.boards`); `SmallDeck` (`abstraction.small_deck`) lists
+all boards.
 """
 
 from abc import ABC, abstractmethod
@@ -37,12 +37,12 @@ from abstraction.values import ValueSource
 
 
 class Near(NamedTuple):
-    """Stages that another one is made of.
+    """Results of other stages from which a stage is built.
 
-    following  the next street, whose buckets potential-aware features are made of
-    before     [boards, slots] bucket that each hand had on the street before, inside which it is to stay
-    values     what hands are worth, which is no stage
-    earlier    tables and histories (`abstraction.history`) of all streets before, where buckets remember them
+    following  buckets of the next street, for potential-aware features
+    before     [boards, slots] parent bucket of each hand, on the street before
+    values     source of hand values for `features = "values"`
+    earlier    (table, history) of each earlier street, for perfect recall (`abstraction.history`)
     """
 
     following: NextStreet | None = None
@@ -52,35 +52,35 @@ class Near(NamedTuple):
 
 
 class Deck(ABC):
-    """Cards that are abstracted.  Arrays are [boards, slots] of a street."""
+    """The cards of an abstraction.  Arrays are [boards, slots] of one street."""
 
     @abstractmethod
     def hands(self, street: str) -> StreetHands:
-        """All hands of a street."""
+        """Return all hands of a street."""
 
     @abstractmethod
     def sums(self, street: str) -> NDArray[Any]:
-        """Strength of each hand, summed over the boards that may come."""
+        """Return the strength of each hand, summed over all run-outs to the last street."""
 
     @abstractmethod
     def squares(self, street: str) -> NDArray[Any]:
-        """The same of squares; of streets before the last."""
+        """Return the squared strength of each hand, summed over run-outs, before the last street."""
 
     @abstractmethod
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """How many classes of hands there are up to a renaming of suits, and the class of each hand."""
+        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
 
     @abstractmethod
     def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """[n, slots] class of each hand on boards [n] up to a renaming of suits; -1: hand and board share a card."""
+        """Return the suit-isomorphism class of each hand on boards [n], [n, slots]; −1 marks a shared card."""
 
     @abstractmethod
     def features(self, document: dict[str, Any], near: Near) -> Features:
-        """Descriptions by `histogram`, `ochs` or `potential`."""
+        """Return the features `histogram`, `ochs` or `potential` of a street's hands."""
 
     @abstractmethod
     def parents(self, document: dict[str, Any], near: Near) -> Rows | None:
-        """What buckets are nested in, for boards [first, last); None where in nothing."""
+        """Return the parent bucket of each hand, as a function of boards [first, last); None without nesting."""
 
 
 class StandardDeck(Deck):
@@ -90,11 +90,11 @@ class StandardDeck(Deck):
         self._strengths, self._workers = Strengths(workers), workers
 
     def hands(self, street: str) -> StreetHands:
-        """As `Deck.hands`."""
+        """Return the hands of a street on its canonical boards."""
         return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
 
     def sums(self, street: str) -> NDArray[Any]:
-        """As `Deck.sums`."""
+        """Return the summed strength of each hand on canonical boards."""
         if STREET_CARDS[street]:
             return self._strengths.sums(STREET_CARDS[street])
         counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
@@ -104,18 +104,18 @@ class StandardDeck(Deck):
         return found
 
     def squares(self, street: str) -> NDArray[Any]:
-        """As `Deck.squares`."""
+        """Return the squared strength of each hand on the flop or turn, summed over run-outs."""
         return runout_sums(self._strengths.river, STREET_CARDS[street], workers=self._workers)[1]
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """As `Deck.lossless`."""
+        """Return the number of classes, and the class of each hand on canonical boards."""
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
 
     def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """As `Deck.alike`."""
+        """Return the class of each hand on canonical boards [n], [n, 1326]; −1 marks a shared card."""
         cards = STREET_CARDS[street]
         known = canonical_boards(cards)[boards]
         used, found = used_slots(known), np.full((len(boards), COMBO_COUNT), -1)
@@ -124,7 +124,7 @@ class StandardDeck(Deck):
         return found
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
-        """As `Deck.features`."""
+        """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         if document["features"] == "histogram":
             return histogram_features(self._strengths, document["street"], document["bins"])
         if document["features"] == "ochs":
@@ -134,7 +134,7 @@ class StandardDeck(Deck):
         return potential_features(document["street"], near.following)
 
     def parents(self, document: dict[str, Any], near: Near) -> Rows | None:
-        """As `Deck.parents`: public clusters, preflop classes, or nothing."""
+        """Return the parents of a street's buckets: clusters of boards, preflop classes, or None."""
         if document.get("nested"):
             return preflop_parents
         if not document.get("public"):
@@ -148,7 +148,10 @@ class StandardDeck(Deck):
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
-    """[boards, 1326] class of each slot of the canonical boards of 3, 4 or 5 cards, from `abstraction.isomorphism`."""
+    """Return the suit-isomorphism class of each slot of the canonical boards, [boards, 1326] uint32.
+
+    `cards` is 3, 4 or 5; `share` is called with the completed share.
+    """
     boards, hole = canonical_boards(cards), combo_table()
     bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
     index = indexer((2, cards))

@@ -1,13 +1,14 @@
-"""Strength of poker hands of five to seven cards, exact in order and ties: 1 (7-5-4-3-2) to 7,462 (royal flush).
+"""Exact strength of poker hands of five to seven cards, 1 (7-5-4-3-2) to 7,462 (royal flush).
 
-Own design, made for many hands on one board.  Every card has a *key*, and keys are added: bits 0..16 hold the counts of
-the ranks 2..8 as a number in base 5, bits 17..30 those of 9..A, and from bit 32 on four bits per suit count its cards.
-A sum is a perfect hash without search: the low half gives an offset, the high half an index within the hands that share
-it, and their sum addresses a dense table (49,205 rank multisets for seven cards).  A flush leaves no room for four of
-a kind or a full house among seven cards, so it is decided by the suit's 13-bit rank set alone.  A board is therefore
-summed once and each hand costs two additions and three look-ups.
+Every card has a *key*, and the keys of a hand are added.  Bits 0..16 hold the counts of the ranks 2..8 as a number in
+base 5.  Bits 17..30 hold those of 9..A. From bit 32 on, four bits for each suit count its cards.
 
-Kernels take the tables as an argument: numba would freeze globals of this size into every kernel.
+The sum is a perfect hash.  The low half gives an offset, and the high half an index within the hands that share it.
+Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seven cards with a flush cannot hold four of
+a kind or a full house, so a flush is decided by the suit's 13-bit rank set.  A board is summed once; each hand then
+costs two additions and three look-ups.
+
+Kernels take the tables as an argument, because numba would compile globals into every kernel.
 """
 
 from collections.abc import Sequence
@@ -32,12 +33,12 @@ CATEGORIES = (
     "straight flush",
 )
 CATEGORY_SIZES = (1277, 2860, 858, 858, 10, 1277, 156, 156, 10)
-"""Distinct strengths of each category, weakest category first; they add up to 7,462."""
+"""Number of distinct strengths in each category, weakest category first.  They add up to 7,462."""
 
 _LOW_RANKS, _HIGH_RANKS = 7, 6
 _HIGH_SHIFT, _SUIT_SHIFT = 17, 32
 _LOW_BITS, _HIGH_BITS = (1 << 17) - 1, (1 << 14) - 1
-# Each suit's four bits start at 3, so that the fifth card of a suit sets the top one (and seven cards do not overflow).
+# Each suit's four bits start at 3. The fifth card of a suit then sets the top bit, and seven cards do not overflow.
 SUIT_START = 0x3333 << _SUIT_SHIFT
 _FLUSH_BITS = 0x8888 << _SUIT_SHIFT
 _RANK_SET = (1 << 13) - 1
@@ -45,16 +46,16 @@ _PAIR, _TWO_PAIR, _TRIPS, _STRAIGHT, _FLUSH, _FULL_HOUSE, _QUADS, _STRAIGHT_FLUS
 
 
 class EvaluatorTables(NamedTuple):
-    """Look-up tables of the evaluator, 0.6 MB in all; treat them as constants."""
+    """Look-up tables of the evaluator, 0.6 MB in all.  Read-only."""
 
     card_key: NDArray[np.int64]
-    """[52] what a card adds to a key (see the module)"""
+    """[52] what a card adds to a key (see the module's text)"""
     card_suit_set: NDArray[np.int64]
-    """[52] bit 16·suit + rank"""
+    """[52] each card as bit 16·suit + rank"""
     low_offset: NDArray[np.uint16]
     """[3, 78125] first entry of the hands with these low ranks, by number of cards − 5 and base-5 counts"""
     high_index: NDArray[np.uint16]
-    """[15625] position among the high-rank counts of the same number of cards, by base-5 counts"""
+    """[15625] index among the high-rank counts of the same number of cards, by base-5 counts"""
     ranks_strength: NDArray[np.int16]
     """[3, 49205] strength without flushes, by number of cards − 5 and low_offset + high_index"""
     flush_strength: NDArray[np.int16]
@@ -65,7 +66,7 @@ class EvaluatorTables(NamedTuple):
 
 
 def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The `count` highest ranks of each 13-bit rank set (all of them where there are fewer)."""
+    """Return the `count` highest ranks of each 13-bit rank set, or all of them if there are fewer."""
     kept = np.zeros_like(rank_sets)
     rest = rank_sets.copy()
     for _ in range(count):
@@ -76,19 +77,22 @@ def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]
 
 
 def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Bit of the top rank of the best straight in each rank set, or 0; the ace also counts below the deuce."""
+    """Return the bit of the top rank of the best straight in each rank set, or 0.
+
+    The ace also counts as low.
+    """
     shifted = (rank_sets << 1) | (rank_sets >> 12)
     runs = shifted & (shifted >> 1) & (shifted >> 2) & (shifted >> 3) & (shifted >> 4)
     return _keep_highest(runs, 1) << 3
 
 
 def _score(category: int, main: NDArray[np.int64], kickers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Comparable number: category, then the set of its main ranks, then the set of the others that count."""
+    """Return a comparable number: category, then the set of main ranks, then the set of kickers."""
     return (category << 26) | (main << 13) | kickers
 
 
 def _rank_scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Score of the best five (or fewer) cards for rank counts [N, 13]; suits are ignored."""
+    """Return the score of the best five (or fewer) cards for rank counts [N, 13], ignoring suits."""
     bits = np.int64(1) << np.arange(13)
     once, twice, thrice, four = (((counts >= n) * bits).sum(axis=1) for n in (1, 2, 3, 4))
     quads, trips = _keep_highest(four, 1), _keep_highest(thrice, 1)
@@ -107,7 +111,7 @@ def _rank_scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _flush_scores() -> NDArray[np.int64]:
-    """Score of a flush by the rank set [8192] of its suit; −1 for fewer than five ranks."""
+    """Return the score of a flush by the rank set [8192] of its suit; −1 for fewer than five ranks."""
     sets = np.arange(_RANK_SET + 1, dtype=np.int64)
     straight = _straight_top(sets)
     scores = np.where(
@@ -120,14 +124,14 @@ def _flush_scores() -> NDArray[np.int64]:
 
 
 def _half_counts(ranks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Base-5 digits [5^ranks, ranks] of every index, and their sums [5^ranks]."""
+    """Return the base-5 digits [5^ranks, ranks] of every index, and their sums [5^ranks]."""
     digits = np.arange(5**ranks)[:, None] // 5 ** np.arange(ranks) % 5
     return digits, digits.sum(axis=1)
 
 
 @cache
 def evaluator_tables() -> EvaluatorTables:
-    """The tables that every kernel here takes, built on first use (about 0.1 s) and shared afterwards."""
+    """Return the tables that all kernels of this module take, built on first use (about 0.1 s) and shared."""
     low_digits, low_sums = _half_counts(_LOW_RANKS)
     high_digits, high_sums = _half_counts(_HIGH_RANKS)
     high_index = np.zeros(len(high_sums), np.uint16)
@@ -169,7 +173,7 @@ def evaluator_tables() -> EvaluatorTables:
 
 @part_njit
 def board_sums(tables, board):
-    """Key and suit sets (two int64) of the cards in an array: what `strength_of_sums` continues from."""
+    """Return the key and the suit sets (two int64) of an array of cards, as `strength_of_sums` takes them."""
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(board.shape[0]):
         key += tables.card_key[board[i]]
@@ -179,7 +183,7 @@ def board_sums(tables, board):
 
 @part_njit
 def strength_of_ranks(tables, key, cards):
-    """Strength (int64) of 5, 6 or 7 cards by their ranks alone, given their key."""
+    """Return the strength (int64) of 5, 6 or 7 cards by their ranks alone, given their key."""
     low = np.int64(tables.low_offset[cards - 5, key & _LOW_BITS])
     high = np.int64(tables.high_index[(key >> _HIGH_SHIFT) & _HIGH_BITS])
     return np.int64(tables.ranks_strength[cards - 5, low + high])
@@ -187,7 +191,7 @@ def strength_of_ranks(tables, key, cards):
 
 @part_njit
 def strength_of_sums(tables, key, suit_sets, cards):
-    """Strength (int64) of 5, 6 or 7 cards given the sums over all of them."""
+    """Return the strength (int64) of 5, 6 or 7 cards, given their summed key and suit sets."""
     flush = key & _FLUSH_BITS
     if not flush:
         return strength_of_ranks(tables, key, cards)
@@ -200,7 +204,7 @@ def strength_of_sums(tables, key, suit_sets, cards):
 
 @part_njit
 def _fill_flushes(tables, key, suit_sets, out):
-    """Overwrite the strengths of the combinations that make a flush with a board of at least three cards of a suit."""
+    """Write the strengths of all combinations that make a flush on a board, into out [1326]."""
     for suit in range(4):
         held = ((key >> (_SUIT_SHIFT + 4 * suit)) & 15) - 3
         if held < 3:
@@ -215,9 +219,9 @@ def _fill_flushes(tables, key, suit_sets, out):
 
 @njit
 def fill_board_strengths(tables, board, out):
-    """Write the strength of every combination on a board of three to five cards into out [1326] int16; −1: overlap.
+    """Write the strength of every combination on a board of three to five cards into out [1326] int16.
 
-    Without a flush the 91 pairs of ranks decide; flushes and overlaps are then written over them.
+    Combinations that share a card with the board get −1.
     """
     key, suit_sets = board_sums(tables, board)
     cards = board.shape[0] + 2
@@ -228,7 +232,7 @@ def fill_board_strengths(tables, board, out):
                 held_low += card // 4 == low
                 held_high += card // 4 == high
             value = np.int64(-1)
-            if held_low + (low == high) <= 4 and held_high <= 4:  # a fifth card of a rank would leave the tables
+            if held_low + (low == high) <= 4 and held_high <= 4:  # a fifth card of a rank would exceed the tables
                 value = strength_of_ranks(tables, key + tables.card_key[4 * low] + tables.card_key[4 * high], cards)
             for b in range(4 * high, 4 * high + 4):
                 for a in range(4 * low, min(4 * low + 4, b)):
@@ -244,7 +248,10 @@ def fill_board_strengths(tables, board, out):
 
 @njit
 def fill_on_boards(tables, boards, hands, room, out):
-    """Write the strengths of some combinations [n] on boards [B, 3..5] int8 into out [B, n]; room [1326] int16."""
+    """Write the strengths of combinations [n] on boards [B, 3..5] int8 into out [B, n].
+
+    `room` is scratch memory, [1326] int16.
+    """
     for i in range(boards.shape[0]):
         fill_board_strengths(tables, boards[i], room)
         for k in range(hands.shape[0]):
@@ -256,7 +263,7 @@ def fill_strengths(tables, cards, out):
     """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
     for row in range(cards.shape[0]):
         key, suit_sets = np.int64(SUIT_START), np.int64(0)
-        for i in range(cards.shape[1]):  # not `board_sums`: a slice for each row would take most of the time
+        for i in range(cards.shape[1]):  # not `board_sums`, because slicing a row would take most of the time
             key += tables.card_key[cards[row, i]]
             suit_sets |= tables.card_suit_set[cards[row, i]]
         out[row] = strength_of_sums(tables, key, suit_sets, cards.shape[1])
@@ -266,10 +273,12 @@ def fill_strengths(tables, cards, out):
 
 
 def strengths(cards: ArrayLike) -> NDArray[np.int32]:
-    """Strength of each row of cards [N, 5..7] (numbers 0..51, distinct within a row): [N] int32, 1..7,462.
+    """Return the strength 1..7,462 of each row of cards [N, 5..7], as [N] int32.
 
-    Higher is better and equal means a tie, also between hands of different numbers of cards.  Raises ValueError if the
-    array has another shape, a card does not exist, or a row holds a card twice.
+    Cards are numbers 0..51, distinct within a row.  Higher is better and equal means a tie, also between hands of
+    different numbers of cards.
+
+    Raises `ValueError` if the array has another shape, a card does not exist, or a row holds a card twice.
     """
     rows = np.asarray(cards)
     if rows.ndim != 2 or not 5 <= rows.shape[1] <= 7 or not np.issubdtype(rows.dtype, np.integer):
@@ -288,14 +297,15 @@ def strengths(cards: ArrayLike) -> NDArray[np.int32]:
 
 
 def strength(cards: Sequence[int]) -> int:
-    """Strength 1..7,462 of one hand of five to seven cards; ValueError as for `strengths`."""
+    """Return the strength 1..7,462 of one hand of five to seven cards; `ValueError` as for `strengths`."""
     return int(strengths(np.asarray(cards)[None])[0])
 
 
 def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None) -> NDArray[np.int16]:
-    """Strength of every combination on a board of three to five cards: [1326] int16, −1 where they share a card.
+    """Return the strength of every combination on a board of three to five cards, [1326] int16.
 
-    Raises ValueError if the board is not of three to five distinct cards.
+    Combinations that share a card with the board have −1.  Raises `ValueError` unless the board has three to five
+    distinct cards.
     """
     cards = np.array(board, np.int8)
     if not 3 <= len(board) <= 5 or len(set(board)) != len(board) or cards.min() < 0 or cards.max() >= CARD_COUNT:
@@ -306,7 +316,7 @@ def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None)
 
 
 def category(value: int) -> int:
-    """Category 0 (high card) to 8 (straight flush) of a strength 1..7,462; names in `CATEGORIES`."""
+    """Return the index in `CATEGORIES`, 0 to 8, of a strength 1..7,462."""
     last = np.cumsum(CATEGORY_SIZES)
     if not 1 <= value <= last[-1]:
         raise ValueError(f"strength {value} does not exist: strengths run from 1 to {last[-1]}")
@@ -314,12 +324,13 @@ def category(value: int) -> int:
 
 
 def poker_family_strength(hole: Sequence[int], board: Sequence[int], ranks: int, suits: int) -> int:
-    """Strength of a hand in the poker family, whose cards are rank·suits + suit: higher is better, equal is a tie.
+    """Return the strength of a hand in a poker game with a small deck; higher is better, equal is a tie.
 
-    From five cards in all (hole and board) on, the best five by the standard order, for decks of at most 13 ranks and
-    4 suits.  With fewer, n of a kind and kickers only: no straights or flushes, as ACPC and OpenSpiel's
-    universal_poker rank.  Strengths of hands with different numbers of cards do not compare.  Raises ValueError if a
-    card is not in the deck or occurs twice, or if there are more than seven.
+    Cards are rank·suits + suit.  With five cards or more in all (hole and board), the best five count in the standard
+    order; the deck then has at most 13 ranks and 4 suits.  With fewer only n of a kind and kickers count, as in ACPC
+    and OpenSpiel's universal_poker.  Strengths of different numbers of cards cannot be compared.
+
+    Raises `ValueError` if a card is not in the deck or occurs twice, or for more than seven cards.
     """
     cards = [int(card) for card in (*hole, *board)]
     hand = f"hand {list(hole)} on board {list(board)}"
@@ -331,7 +342,7 @@ def poker_family_strength(hole: Sequence[int], board: Sequence[int], ranks: int,
         return strength([card // suits * 4 + card % suits for card in cards])
     held = [card // suits for card in cards]
     groups = sorted(((held.count(rank), rank) for rank in set(held)), reverse=True)
-    groups += [(0, 0)] * (len(cards) - len(groups))  # as many digits for every hand of this size
+    groups += [(0, 0)] * (len(cards) - len(groups))  # equal number of digits for every hand of this size
     value = 0
     for count, _ in groups:
         value = value * 8 + count

@@ -1,8 +1,6 @@
-"""How the hands of a street are described, and all of its distinct descriptions with the hands that have them.
+"""Features of a street's hands, and the distinct feature rows with the hands that have them.
 
-`collect` goes over every hole-card slot of every canonical board, in ranges shared out among threads, and merges equal
-descriptions exactly, each weighing as many dealt hands as have it: of the turn's 18.5 million slots 1.3 million
-histograms of 50 bins remain, of the river's 145 million slots 19 million vectors of equities against 8 clusters.
+`collect` computes the features of every hole-card slot of every canonical board and merges equal rows exactly.
 """
 
 from abc import ABC, abstractmethod
@@ -32,18 +30,18 @@ from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import RUNOUTS, STRENGTH_LIMIT, preflop_strengths, river_strengths, runout_sums
 
 HAND_CLASSES = {3: 1_286_792, 4: 13_960_050, 5: 123_156_254}
-"""Classes of hands with an unordered board, by its number of cards: no street has more distinct descriptions."""
+"""Suit-isomorphism classes of hands with an unordered board, by its number of cards."""
 BOARDS_AT_A_TIME = {3: 32, 4: 128, 5: 512}
-"""Boards that one thread describes at a time."""
+"""Boards whose features one thread computes in one call."""
 
 
 class StreetHands(ABC):
-    """All hands of a street: a row for each board, a slot for each pair of hole cards."""
+    """All hands of a street: one row for each board, one slot for each hole-card combination."""
 
     slots: int
-    """of a row"""
+    """slots of a row"""
     at_a_time: int
-    """boards that one thread describes"""
+    """boards whose features one thread computes in one call"""
 
     @property
     @abstractmethod
@@ -53,72 +51,72 @@ class StreetHands(ABC):
     @property
     @abstractmethod
     def most(self) -> int:
-        """No street has more distinct descriptions than this."""
+        """Upper bound on the number of distinct feature rows."""
 
     @property
     @abstractmethod
     def largest(self) -> float:
-        """Sum of strengths of a hand that always wins: sums over it are equities."""
+        """Summed strength of a hand that always wins, the divisor that makes an equity."""
 
     @abstractmethod
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """[last - first, slots] whether hand and board share no card, of boards [first, last)."""
+        """Return [last − first, slots] bool for boards [first, last): hand and board share no card."""
 
     @abstractmethod
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """[last - first] boards dealt that each row stands for."""
+        """Return [last − first]: the number of dealt boards that each row represents."""
 
 
 class StandardStreet(StreetHands):
-    """A street after the preflop with the deck of 52: canonical boards."""
+    """The flop, turn or river of the 52-card deck, on canonical boards."""
 
     slots = COMBO_COUNT
 
     def __init__(self, cards: int) -> None:
-        """`cards` on the board: 3, 4 or 5."""
+        """`cards` is the number of board cards, 3, 4 or 5."""
         self._cards, self.at_a_time = cards, BOARDS_AT_A_TIME[cards]
 
     @property
     def boards(self) -> int:
-        """As `StreetHands.boards`."""
+        """Number of canonical boards."""
         return BOARD_COUNTS[self._cards]
 
     @property
     def most(self) -> int:
-        """As `StreetHands.most`."""
+        """Number of suit-isomorphism classes of hands."""
         return HAND_CLASSES[self._cards]
 
     @property
     def largest(self) -> float:
-        """As `StreetHands.largest`."""
+        """Summed strength of a hand that always wins."""
         return float(STRENGTH_LIMIT * RUNOUTS[self._cards])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """As `StreetHands.used`."""
+        """Return [last − first, 1326] bool, false for a shared card."""
         return used_slots(board_classes(self._cards).boards[first:last])
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """As `StreetHands.times`."""
+        """Return [last − first]: the multiplicity of each canonical board."""
         return board_classes(self._cards).multiplicity[first:last].astype(np.int64)
 
 
 class StandardPreflop(StreetHands):
-    """The preflop with the deck of 52: one row."""
+    """The preflop of the 52-card deck: one row."""
 
     slots, at_a_time, boards, most = COMBO_COUNT, 1, 1, PREFLOP_CLASSES
     largest = float(STRENGTH_LIMIT * RUNOUTS[0])
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """As `StreetHands.used`."""
+        """Return [last − first, 1326] True, because the board is empty."""
         return np.ones((last - first, COMBO_COUNT), np.bool_)
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """As `StreetHands.times`."""
+        """Return [last − first] ones: the only row is one board."""
         return np.ones(last - first, np.int64)
 
 
 class ListedStreet(StreetHands):
-    """A street of a small deck: listed boards, in order of dealing."""
+    """A street of a small deck: listed boards in order of dealing."""
 
     at_a_time = 64
 
@@ -129,32 +127,32 @@ class ListedStreet(StreetHands):
 
     @property
     def boards(self) -> int:
-        """As `StreetHands.boards`."""
+        """Number of listed boards."""
         return len(self._free)
 
     @property
     def most(self) -> int:
-        """As `StreetHands.most`."""
+        """Number of pairs of hand and board."""
         return int(self._free.sum())
 
     @property
     def largest(self) -> float:
-        """As `StreetHands.largest`."""
+        """Summed strength of a hand that always wins."""
         return self._largest
 
     def used(self, first: int, last: int) -> NDArray[np.bool_]:
-        """As `StreetHands.used`."""
+        """Return [last − first, hands] bool, false for a shared card."""
         return self._free[first:last]
 
     def times(self, first: int, last: int) -> NDArray[np.int64]:
-        """As `StreetHands.times`."""
+        """Return [last − first] ones: each row is one board."""
         return np.ones(last - first, np.int64)
 
 
 Share = Callable[[float], None]
-"""Called with the share of something that is done, 0 to 1."""
+"""Called with the completed share of a task, 0 to 1."""
 Rows = Callable[[int, int], NDArray[Any]]
-"""Rows [boards, 1326, D] of canonical boards [first, last); those of slots that are not used do not matter."""
+"""Returns rows [boards, slots, D] of boards [first, last).  Rows of unused slots have no meaning."""
 
 
 class Strengths:
@@ -165,33 +163,36 @@ class Strengths:
 
     @cached_property
     def river(self) -> NDArray[np.uint16]:
-        """[134459, 1326] as `river_strengths`."""
+        """[134459, 1326] uint16 river strengths, as `river_strengths`."""
         return river_strengths(workers=self.workers)
 
     def sums(self, cards: int) -> NDArray[Any]:
-        """[boards, 1326] strength of each slot, summed over its run-outs; of boards of 3, 4 or 5 cards."""
+        """Return the strength of each slot summed over its run-outs, [boards, 1326].
+
+        `cards` is the number of board cards, 3, 4 or 5.
+        """
         return self.river if cards == 5 else runout_sums(self.river, cards, workers=self.workers)[0]
 
 
 @dataclass(frozen=True)
 class Features:
-    """A description of a street's hands."""
+    """Features of a street's hands, and their conversion to points for clustering."""
 
     hands: StreetHands
-    """that are described"""
+    """the hands"""
     dimensions: int
     """D of the rows"""
     dtype: np.dtype[Any]
-    """of the rows"""
+    """dtype of the rows"""
     rows: Rows
     points: Callable[[NDArray[Any]], NDArray[np.float32]]
-    """float32 points [N, D'] of distinct rows [N, D]"""
+    """converts distinct rows [N, D] to the points [N, D'] float32 that are clustered"""
     strength_of_centre: Callable[[NDArray[np.float32]], NDArray[np.float64]]
-    """[k] something that rises with strength: buckets are numbered weakest first"""
+    """returns [k] a number that increases with the strength of a centre; buckets are numbered by it, weakest first"""
 
 
 def histogram_features(strengths: Strengths, street: str, bins: int) -> Features:
-    """Equity histograms; points are cumulative distributions."""
+    """Return equity-histogram features of the flop or turn.  Points are cumulative distributions."""
     cards, river = STREET_CARDS[street], strengths.river
 
     def rows(first: int, last: int) -> NDArray[Any]:
@@ -208,7 +209,7 @@ def histogram_features(strengths: Strengths, street: str, bins: int) -> Features
 
 
 def ochs_of_river(strengths: Strengths, clusters: int, seed: int) -> Features:
-    """Equities against clusters of opponent hands."""
+    """Return OCHS features of the river: equities against opponent clusters (`abstraction.ochs`)."""
     counts = preflop_strengths(river=strengths.river, workers=strengths.workers)
     cluster_of = opponent_clusters(counts, clusters, seed)
 
@@ -230,17 +231,17 @@ class HandPoints:
     """All hands of a street by their distinct points."""
 
     points: NDArray[np.float32]
-    """[N, D] distinct within a parent"""
+    """[N, D] points, distinct within a parent"""
     weights: NDArray[np.float64]
-    """[N] dealt hands that have each"""
+    """[N] number of dealt hands with each point"""
     parents: NDArray[np.int32] | None
-    """[N] bucket that each lies in, where buckets are nested"""
+    """[N] parent bucket of each point; None without nesting"""
     numbers: NDArray[np.int32]
-    """[boards, 1326] point of each slot; −1 where the slot shares a card with the board"""
+    """[boards, slots] point of each slot; −1 if the slot shares a card with the board"""
 
 
 def _with_parents(features: Features, parents: Rows | None) -> tuple[Rows, int]:
-    """Rows with the parent's number in further columns, and their number of columns."""
+    """Return rows with the parent's number in additional columns, and their number of columns."""
     if parents is None:
         return features.rows, features.dimensions
     bytes_each = features.dtype.itemsize
@@ -255,9 +256,9 @@ def _with_parents(features: Features, parents: Rows | None) -> tuple[Rows, int]:
 
 
 def collect(features: Features, workers: int, parents: Rows | None = None, share: Share | None = None) -> HandPoints:
-    """Describe all hands of a street; `parents` gives [boards, 1326] of the bucket that each slot's must lie in.
+    """Compute the features of all hands of a street and merge equal rows.
 
-    Points are numbered by first appearance in the order of boards, whatever the number of workers.
+    `parents` gives the parent bucket of each slot, [boards, slots].  Points are numbered by first appearance.
     """
     street, count = features.hands, features.hands.boards
     rows_of, columns = _with_parents(features, parents)
@@ -281,19 +282,19 @@ def collect(features: Features, workers: int, parents: Rows | None = None, share
     return HandPoints(features.points(rows), hands.astype(np.float64), inside, numbers)
 
 
-# -- what buckets may be nested in -----------------------------------------------------------------------------------
+# -- parents of nested buckets ---------------------------------------------------------------------------------------
 
 
 def preflop_parents(first: int, last: int) -> NDArray[np.int16]:
-    """[boards, 1326] preflop class of each slot."""
+    """Return the preflop class of each slot, [boards, 1326]."""
     return np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
 
 def board_features(strengths: Strengths, cards: int) -> NDArray[np.float32]:
-    """What describes a canonical board: [boards, 169] mean strength of each class of hole cards on it, 0 to 1.
+    """Return the mean strength of each preflop class on each canonical board, [boards, 169] float32.
 
-    A class without a combination that avoids the board has ½.  It tells which hands the board helps: high boards,
-    paired ones and those of one suit lie apart.
+    Strengths are 0 to 1, or ½ for a class without a combination that avoids the board.  They tell high, paired and
+    one-suit boards apart.
     """
     classes, boards = preflop_classes().astype(np.int64), board_classes(cards).boards
     sums = strengths.sums(cards)

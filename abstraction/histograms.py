@@ -1,11 +1,9 @@
-"""Equity histograms: how the river strength of a hand is distributed over its run-outs, as exact counts.
+"""Equity histograms: exact counts of a hand's river strength over its run-outs.
 
-Bins cut the river strengths 0..1,980 (2·wins + ties, `abstraction.strength`) into equal widths: strength v is in bin
-v·bins // 1,981.  A flop hand has 1,081 unordered run-outs (each stands for two orders of turn and river), a turn hand
-46; before the flop there are 2,118,760.
+Bins divide the river strengths 0..1,980 (2·wins + ties, `abstraction.strength`) into equal widths.  Strength v is in
+bin v·bins // 1,981.  A hand has 46 unordered run-outs on the turn, 1,081 on the flop and 2,118,760 preflop.
 
-For one-dimensional histograms the earth mover's distance is the sum of absolute differences of their cumulative
-distributions, which is what `cumulative` gives.
+The earth mover's distance of two such histograms is the L1 distance of their cumulative distributions.
 """
 
 from typing import Any
@@ -28,17 +26,18 @@ from abstraction.strength import (
 
 DEFAULT_BINS = 50
 COUNT_DTYPES = {3: np.uint16, 4: np.uint8}
-"""Types of the counts by number of board cards: 1,081 and 46 run-outs."""
+"""Dtype of the counts, by number of board cards (1,081 and 46 run-outs)."""
 
-_CHUNKS = {3: 4, 4: 64}  # boards per call of the kernel
+_CHUNKS = {3: 4, 4: 64}  # boards in one call of the kernel
 
 
 @nogil_allocating_njit
 def fill_histograms(tables, boards, river, bin_of, start, stop, out):
-    """Count river [134459, 1326] uint16 over the run-outs of boards [start, stop) of boards [N, 3 or 4].
+    """Count river strengths over the run-outs of boards [start, stop) of boards [N, 3 or 4].
 
-    Adds to out [stop − start, 1326, bins] at bin_of [65536] of each strength.  Blocked run-outs are counted in
-    bin_of[65535]: the caller takes them off, which spares a branch for each of two billion look-ups.
+    Adds to out [stop − start, 1326, bins].  `river` is [134459, 1326] uint16, and bin_of [65536] is the bin of each
+    strength.  Run-outs that share a card with the hand are counted in bin_of[65535], which saves a branch; the caller
+    subtracts them.
     """
     rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
     hole_permutation = tables.hole_permutation
@@ -51,7 +50,7 @@ def fill_histograms(tables, boards, river, bin_of, start, stop, out):
 
 
 def strength_bins(bins: int) -> NDArray[np.int64]:
-    """[1981] int64: the bin of each river strength, equal widths; ValueError unless 2 <= bins <= 1,981."""
+    """Return the bin of each river strength, [1981] int64; `ValueError` unless 2 <= bins <= 1,981."""
     if not 2 <= bins <= STRENGTH_LIMIT + 1:
         raise ValueError(f"bins is {bins}: 2 to {STRENGTH_LIMIT + 1} bins of river strength are supported")
     return np.arange(STRENGTH_LIMIT + 1) * bins // (STRENGTH_LIMIT + 1)
@@ -67,12 +66,13 @@ def equity_histograms(
     out: NDArray[Any] | None = None,
     workers: int = 1,
 ) -> NDArray[Any]:
-    """Equity histograms of canonical boards [start, stop) of 3 or 4 cards: [stop − start, 1326, bins].
+    """Return the equity histograms of canonical boards [start, stop) of 3 or 4 cards.
 
-    `river` is all of `river_strengths`.  Counts of run-outs, uint16 on the flop (each slot sums to 1,081) and uint8 on
-    the turn (46); all 0 where the slot shares a card with the board.  With 50 bins 233 MB for all flops and 1.09 GB for
-    all turn boards, and less than 1 MB besides.  Overwrites `out` if it is given.  Raises ValueError for another number
-    of cards, a range outside the boards, an array of another shape or dtype, bins outside 2..1,981, or workers < 1.
+    The result is [stop − start, 1326, bins] counts of run-outs.  Each slot sums to 1,081 on the flop (uint16) or 46 on
+    the turn (uint8).  Slots that share a card with the board are 0.  With 50 bins all flops take 233 MB, all turn
+    boards 1.09 GB. `river` is the full array of `river_strengths`.  `out`, if given, is overwritten and returned.
+
+    Raises `ValueError` for arguments out of range, or arrays of another shape or dtype.
     """
     if cards not in COUNT_DTYPES:
         raise ValueError(f"histograms were asked for boards of {cards} cards: 3 and 4 are supported")
@@ -98,10 +98,10 @@ def equity_histograms(
 
 
 def preflop_histograms(strengths: NDArray[np.int64], bins: int = DEFAULT_BINS) -> NDArray[np.int64]:
-    """Equity histograms [169, bins] int64 of the classes of hole cards, from `preflop_strengths` [169, 1981].
+    """Return the equity histograms of the 169 preflop classes, [169, bins] int64.
 
-    Counts of boards and combinations of the class: rows sum to 2,118,760 times 4, 6 or 12.  ValueError for another
-    shape, or bins outside 2..1,981.
+    `strengths` [169, 1981] are those of `preflop_strengths`.  Counts are pairs of a board and a combination of the
+    class: rows sum to 2,118,760 times 4, 6 or 12.  Raises `ValueError` for another shape, or bins outside 2..1,981.
     """
     bin_of = strength_bins(bins)
     if strengths.ndim != 2 or strengths.shape[1] != STRENGTH_LIMIT + 1:

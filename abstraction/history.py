@@ -1,11 +1,12 @@
-"""Buckets that remember those of the streets before: perfect recall on the whole deck.
+"""Perfect-recall buckets for the full deck: each bucket determines the bucket of the street before.
 
-Percentile buckets inside the bucket before, as of Johanson, Bard, Burch & Bowling 2012 (CFR-BR): 2, 4, 8 and 16, or 3,
-9, 27 and 81.  Tables of buckets are by unordered boards, which do not tell the flop.  So such a street's table holds
-`PERCENTILES` by one number alone, and a small table, its *history* [buckets before, PERCENTILES] int32, says which
-bucket follows from the bucket before and a percentile.  Each bucket is cut into equal shares of the hands that real
-deals bring to it; `DEALS` of them, drawn by the recipe's seed, stand for all.  Of 16 buckets each then holds its
-sixteenth to 0.3 % of all hands.
+These are percentile buckets within the bucket before, as in Johanson, Bard, Burch & Bowling 2012 (CFR-BR): 2, 4, 8 and
+16, or 3, 9, 27 and 81.  Bucket tables use unordered boards, so a turn or river table does not know which cards were the
+flop.  The table of such a street therefore holds `PERCENTILES` percentiles of one feature.  A small table, the
+*history* [buckets before, PERCENTILES] int32, maps the bucket before and a percentile to the bucket.
+
+Each bucket before is divided into equal shares of the hands that deals bring to it, estimated on `DEALS` deals drawn by
+the recipe's seed.  Sixteen buckets are then equal to 0.3 % of all hands.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +24,18 @@ from abstraction.recipe import PERCENTILES
 
 DEALS = 2_000_000
 _AT_A_TIME = 100_000
-_PURPOSE = 3  # of the draws: 0 to 2 are the clustering's
+_PURPOSE = 3  # of the random draws; 0 to 2 belong to the clustering
 
 Table = NDArray[np.int32] | None
-"""A street's history, [buckets before, PERCENTILES]; None where its buckets are those of its table."""
+"""History of a street, [buckets before, PERCENTILES]; None if its table holds the buckets themselves."""
 
 
 def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) -> list[NDArray[np.int32]]:
-    """Buckets of hands on every street, from what the streets' tables say of them: [...] each, -1 where impossible."""
+    """Return the buckets of hands on every street, from the entries of the streets' tables.
+
+    `rows` has one integer array for each street, all of one shape.  The results have that shape; −1 marks impossible
+    hands.
+    """
     found: list[NDArray[np.int32]] = []
     for history, row in zip(histories, rows, strict=True):
         bucket = row if history is None else np.where(row < 0, NO_BUCKET, history[found[-1], row])
@@ -40,10 +45,10 @@ def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) 
 
 @dataclass(frozen=True)
 class Histories:
-    """Those of a game's S streets.
+    """Histories of a game's S streets.
 
-    in_tables  [S] buckets that each street's table knows
-    load       gives the histories; called when hands are first looked up
+    in_tables  [S] number of different entries of each street's table
+    load       returns the histories; called when hands are first looked up
     """
 
     in_tables: tuple[int, ...]
@@ -55,7 +60,10 @@ class Histories:
         return self.load()
 
     def replace(self, bucket: NDArray[np.int32]) -> None:
-        """Put what tables say of deals [K, 2·S] int32, column 2·street + player, into buckets, in place."""
+        """Replace table entries of deals by buckets, in place.
+
+        `bucket` is [K, 2·S] int32 with column 2·street + player.
+        """
         rows = list(bucket.reshape(len(bucket), len(self.in_tables), 2).swapaxes(0, 1))
         for row, found in zip(rows, remembered(self.tables, rows), strict=True):
             row[:] = found
@@ -64,12 +72,13 @@ class Histories:
 def history_of(
     earlier: Sequence[tuple[NDArray[Any], Table]], table: NDArray[Any], cards: Sequence[int], buckets: int, seed: int
 ) -> NDArray[np.int32]:
-    """The history of a street's `table` [boards, 1326] of percentiles, whose buckets before are cut into `buckets`.
+    """Return the history of a street with percentile `table` [boards, 1326].
 
     earlier  tables and histories of the streets before
-    cards    board cards known on those and on this one
+    cards    number of board cards on those streets and on this one
+    buckets  number of buckets of this street
 
-    Raises `ValueError` where hands of a bucket before fall on fewer percentiles than it is to be cut into.
+    Raises `ValueError` if the hands of a bucket before have fewer percentiles than it gets buckets.
     """
     tables = bucket_tables([*(above for above, _ in earlier), table], cards)
     histories, street = [history for _, history in earlier], len(earlier)
@@ -87,12 +96,15 @@ def history_of(
 
 
 def _count(table: NDArray[Any], history: Table) -> int:
-    """Buckets of a street."""
+    """Return the number of buckets of a street."""
     return 1 + int(table[table != np.iinfo(table.dtype).max].max() if history is None else history.max())
 
 
 def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
-    """[buckets before, PERCENTILES] bucket of each, from how many hands have each: `share` of about equal weight."""
+    """Return the history for hand counts `hands` [buckets before, PERCENTILES].
+
+    Each bucket before is divided into `share` buckets of about equal weight.
+    """
     history = np.empty(hands.shape, np.int32)
     for before, weight in enumerate(hands):
         there = np.flatnonzero(weight)

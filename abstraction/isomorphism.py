@@ -1,18 +1,19 @@
-"""Perfect numbering of hands up to a relabelling of the suits, after Waugh, "A Fast and Optimal Hand Isomorphism
-Algorithm" (AAAI 2013 workshop).
+"""Suit isomorphism: a perfect index of hands up to a permutation of suits.
 
-Cards come in rounds, and the order within a round does not matter: (2, 5) is two hole cards and an unordered board,
-(2, 3, 1, 1) hole cards, flop, turn and river.  The classes of a shape are numbered 0, 1, ... without gaps.
+Source: Waugh, "A Fast and Optimal Hand Isomorphism Algorithm" (AAAI 2013 workshop).  Cards come in rounds, and the
+order within a round does not matter.  (2, 5) is two hole cards and an unordered board; (2, 3, 1, 1) is hole cards,
+flop, turn and river.  The classes of a shape are numbered 0, 1, ... without gaps.
 
-One suit's cards are a rank set for each round, and the set of a round avoids the ranks of the earlier ones: closing up
-those gaps and taking the set's place among the sets of its size (in colexicographic order, which is that of the sets as
-binary numbers) gives one digit a round, and the digits one number for the suit.  The *configuration* of a hand is the
-multiset of its suits' card counts by round.  With the suits sorted by these counts, suits with different counts can be
-told apart, and their numbers are digits of the index; k suits with equal counts are interchangeable, and the multiset
-of their k numbers x_0 ≤ x_1 ≤ ... is one digit, the sum of C(x_i + i, i + 1).
+The cards of one suit are one rank set for each round, and each set avoids the ranks of the earlier rounds.  Closing
+those gaps and taking the set's colexicographic rank among sets of its size gives one digit for each round.  The digits
+form one number for the suit.
 
-Ours: the configuration and the order of the suits come from one look-up before any rank is read.  Each card adds a
-weight that depends on its round and suit, and the sum identifies the counts.  Everything is exact.
+The *configuration* of a hand is the multiset of its suits' card counts by round.  Suits are sorted by these counts.
+Suits with different counts are distinguishable, and their numbers are digits of the index. k suits with equal counts
+are interchangeable.  The multiset of their numbers x_0 ≤ x_1 ≤ ... is one digit, the sum of C(x_i + i, i + 1).
+
+Our change: one look-up gives the configuration and the order of the suits before any rank is read.  Each card adds a
+weight for its round and suit, and the sum identifies the counts.
 """
 
 from collections.abc import Sequence
@@ -33,12 +34,12 @@ _NUMBER = (1 << GROUP_SHIFT) - 1
 
 # --- kernels ---
 #
-# They are inlined into the loop that calls them: handing ten arrays to a compiled call takes longer than the work.
+# Inlined into the calling loop, because passing ten arrays to a compiled function takes longer than the work itself.
 
 
 @inline_njit
 def _multisets(x, i):
-    """C(x + i, i + 1): multisets of i + 1 numbers below x."""
+    """Return C(x + i, i + 1), the number of multisets of i + 1 numbers below x."""
     if i == 0:
         return x
     if i == 1:
@@ -50,13 +51,13 @@ def _multisets(x, i):
 
 @inline_njit
 def index_hand(tables, cards):
-    """Index (int64) of the class of a hand: cards [N], round after round, numbers 0..51, unchecked."""
+    """Return the class index (int64) of a hand: cards [N], round after round, numbers 0..51, unchecked."""
     total = np.int64(0)
     for i in range(tables.card_weight.shape[0]):
         total += tables.card_weight[i, cards[i] & 3]
     layout = tables.layout[total]
     row = layout >> 32
-    used = np.int64(0)  # rank sets of the earlier rounds, 16 bits a position
+    used = np.int64(0)  # rank sets of the earlier rounds, 16 bits for each position
     suits = tables.configurations
     x0, x1, x2, x3 = suits.group[row, 0], suits.group[row, 1], suits.group[row, 2], suits.group[row, 3]
     for r in range(tables.round_start.shape[0] - 1):
@@ -73,7 +74,7 @@ def index_hand(tables, cards):
         x1 += suits.radix[row, r, 1] * tables.ranks.set_number[closed >> 16 & RANK_SET]
         x2 += suits.radix[row, r, 2] * tables.ranks.set_number[closed >> 32 & RANK_SET]
         x3 += suits.radix[row, r, 3] * tables.ranks.set_number[closed >> 48 & RANK_SET]
-    # A sorting network: the group in the high bits keeps the groups apart.
+    # A sorting network. The group number in the high bits keeps groups apart.
     x0, x1, x2, x3 = min(x0, x1), max(x0, x1), min(x2, x3), max(x2, x3)
     x0, x2, x1, x3 = min(x0, x2), max(x0, x2), min(x1, x3), max(x1, x3)
     x1, x2 = min(x1, x2), max(x1, x2)
@@ -86,14 +87,14 @@ def index_hand(tables, cards):
 
 @njit
 def _fill_indices(tables, cards, out):
-    """Indices of hands [H, N] int8 into out [H] int64."""
+    """Write the indices of hands [H, N] int8 into out [H] int64."""
     for hand in range(cards.shape[0]):
         out[hand] = index_hand(tables, cards[hand])
 
 
 @njit
 def _first_repeat(cards):
-    """First row of cards [H, N] int8 that holds a card twice, or −1."""
+    """Return the first row of cards [H, N] int8 that holds a card twice, or −1."""
     for hand in range(cards.shape[0]):
         seen = np.int64(0)
         for card in cards[hand]:
@@ -108,29 +109,29 @@ def _first_repeat(cards):
 
 @dataclass(frozen=True)
 class Indexer:
-    """Numbers the hands of one shape up to suit relabelling; `indexer` makes it."""
+    """Numbers the hands of one shape up to suit isomorphism.  Created by `indexer`."""
 
     cards_per_round: tuple[int, ...]
-    """cards of each round; their sum is N below"""
+    """number of cards in each round; their sum is N"""
     sizes: tuple[int, ...]
     """number of classes of the first 1, 2, ..., all rounds"""
     tables: IsomorphismTables
-    """what the kernels take"""
+    """tables for the kernels"""
 
     @property
     def size(self) -> int:
-        """Number of classes: indices run from 0 to size − 1."""
+        """Number of classes; indices run from 0 to size − 1."""
         return self.sizes[-1]
 
     def index(self, cards: Sequence[int]) -> int:
-        """Index of one hand of N cards; ValueError as for `index_batch`."""
+        """Return the index of one hand of N cards; `ValueError` as for `index_batch`."""
         return int(self.index_batch(np.asarray(cards)[None])[0])
 
     def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
-        """Index of each row of cards [H, N] integer, round after round: [H] int64.
+        """Return the index of each row of cards [H, N] integer, round after round, as [H] int64.
 
-        The order within a round is free.  Raises ValueError if the array has another shape or is not of integers, a
-        card does not exist, or a row holds a card twice.
+        The order within a round does not matter.  Raises `ValueError` for another shape or dtype, unknown cards, or a
+        card twice in a row.
         """
         given = np.asarray(cards)
         if given.ndim != 2 or given.shape[1] != sum(self.cards_per_round) or not np.issubdtype(given.dtype, np.integer):
@@ -157,10 +158,10 @@ def _indexer(cards_per_round: tuple[int, ...]) -> Indexer:
 
 
 def indexer(cards_per_round: Sequence[int]) -> Indexer:
-    """The indexer of a shape, such as (2, 5) or (2, 3, 1, 1): built on first use (milliseconds) and shared afterwards.
+    """Return the indexer of a shape such as (2, 5) or (2, 3, 1, 1), built in milliseconds and shared.
 
-    Raises TypeError if a number of cards is no integer, and ValueError unless there is at least one round, of at least
-    one card each, and at most seven cards in all.
+    Raises `TypeError` for numbers that are not integers, and `ValueError` unless rounds have at least one card each and
+    at most seven in all.
     """
     rounds = tuple(as_integer(cards) for cards in cards_per_round)
     if not rounds or min(rounds) < 1 or sum(rounds) > MAX_CARDS:

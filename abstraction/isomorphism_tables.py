@@ -1,4 +1,4 @@
-"""Look-up tables of the hand isomorphism: the configurations of a shape, their suit layouts and digit radices."""
+"""Look-up tables of the suit-isomorphism index: configurations, suit layouts and digit radices."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise, product
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 RANK_SET = (1 << 13) - 1
 GROUP_SHIFT = 32
-"""a suit's number (at most 13·12·...·7) has its group from this bit on"""
+"""The group of a suit's number starts at this bit; the number itself is at most 13·12·...·7."""
 
 _RANKS, _SUITS = 13, 4
 
@@ -19,39 +19,39 @@ _Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
 
 
 class RankSets(NamedTuple):
-    """The sets of ranks that a suit may hold, the same for all shapes.  A set is a number of 13 bits."""
+    """The rank sets that a suit may hold, the same for all shapes.  A set is a number of 13 bits."""
 
     set_size: NDArray[np.int64]
     """[8192] number of ranks in a rank set"""
     set_number: NDArray[np.int64]
-    """[8192] place of a rank set among those of its size"""
+    """[8192] index of a rank set among those of its size"""
 
 
 class Configurations(NamedTuple):
-    """How the cards of a shape are shared out among suits.  C of them, R rounds.
+    """The C ways in which the cards of a shape, in R rounds, can be divided among suits.
 
     A position 0..3 is a suit's place in its configuration.
     """
 
     radix: NDArray[np.int64]
-    """[C, R, 4] product of the number of rank sets that a position may hold in the earlier rounds"""
+    """[C, R, 4] product of the numbers of rank sets that a position may hold in the earlier rounds"""
     group: NDArray[np.int64]
-    """[C, 4] number of the group of suits with equal counts, << 32"""
+    """[C, 4] number of the group of suits with equal counts, shifted left by 32"""
     member: NDArray[np.int64]
-    """[C, 4] place within the group: 0 at the first suit of each"""
+    """[C, 4] place within the group; 0 for the first suit of a group"""
     group_radix: NDArray[np.int64]
-    """[C, 4] product of the classes of the earlier groups"""
+    """[C, 4] product of the numbers of classes of the earlier groups"""
     offset: NDArray[np.int64]
-    """[C + 1] first index of each configuration, and the number of classes"""
+    """[C + 1] first index of each configuration, then the number of classes"""
 
 
 class IsomorphismTables(NamedTuple):
-    """Look-up tables of one shape, 0.2 to 0.9 MB; treat them as constants.  N cards, R rounds."""
+    """Look-up tables of one shape with N cards in R rounds, 0.2 to 0.9 MB. Read-only."""
 
     round_start: NDArray[np.int64]
-    """[R + 1] first card of each round, and N"""
+    """[R + 1] first card of each round, then N"""
     card_weight: NDArray[np.int64]
-    """[N, 4] what a card adds to the sum that identifies the counts, by its place in the hand and its suit"""
+    """[N, 4] weight that a card adds to the sum which identifies the counts, by its place in the hand and its suit"""
     layout: NDArray[np.int64]
     """[largest sum + 1] configuration << 32, and in byte s 16 times the position of suit s"""
     ranks: RankSets
@@ -68,15 +68,15 @@ def _rank_sets() -> RankSets:
 
 
 def _splits(cards: int) -> Iterator[tuple[int, ...]]:
-    """All ways to split the cards of a round among the suits."""
+    """Return all ways to divide the cards of a round among the suits."""
     return (split for split in product(range(cards + 1), repeat=_SUITS) if sum(split) == cards)
 
 
 def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
-    """Weight [R, 4] of a card by round and suit, and the number of sums.
+    """Return the weight [R, 4] of a card by round and suit, and the number of possible sums.
 
-    In a round of n cards the weights 0, 1, n + 1, n² + n + 1 suffice: a ≤ n cards of suit 1 stay below the third, and
-    a + b ≤ n cards of suits 1 and 2 weigh at most n(n + 1), below the fourth.
+    In a round of n cards the weights 0, 1, n + 1, n² + n + 1 suffice.  Up to n cards of suit 1 weigh less than the
+    third weight.  Up to n cards of suits 1 and 2 weigh at most n(n + 1), less than the fourth.
     """
     weights, scale = [], 1
     for n in cards_per_round:
@@ -86,7 +86,7 @@ def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64],
 
 
 def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
-    """All configurations, the weights [R, 4], and the layout by sum of weights."""
+    """Return all configurations, the weights [R, 4], and the layout by sum of weights."""
     weights, sums = _count_weights(cards_per_round)
     deals = []
     for by_round in product(*(_splits(n) for n in cards_per_round)):
@@ -103,18 +103,18 @@ def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], ND
 
 
 def _choices(counts: _SuitCounts) -> list[int]:
-    """Number of rank sets of a suit in each round, given the earlier ones."""
+    """Return the number of rank sets of a suit in each round, given the earlier rounds."""
     before = accumulate(counts, initial=0)
     return [comb(_RANKS - used, n) for used, n in zip(before, counts, strict=False)]
 
 
 def _products(factors: Sequence[int]) -> list[int]:
-    """Products of the first 0, 1, ..., all factors."""
+    """Return the products of the first 0, 1, ..., all factors."""
     return list(accumulate(factors, lambda a, b: a * b, initial=1))
 
 
 def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
-    """Group number, member and group radix of each position, and the classes of a configuration."""
+    """Return group number, member and group radix of each position, and the number of classes."""
     group, member = [0], [0]
     for before, counts in pairwise(configuration):
         alike = counts == before
@@ -129,7 +129,10 @@ def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[i
 
 
 def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
-    """The tables of a shape, in milliseconds for those of hold'em and 0.3 s for seven rounds of one card."""
+    """Return the look-up tables of a shape, the number of cards in each round.
+
+    It takes milliseconds for hold'em, and 0.3 s for seven rounds of one card.
+    """
     configurations, weights, layout = _layouts(cards_per_round)
     choices = np.array([[_choices(counts) for counts in row] for row in configurations], np.int64).transpose(0, 2, 1)
     radix = np.ones_like(choices)

@@ -1,4 +1,4 @@
-"""A clustering's state on disk between two moments of a long stage, committed like everything else."""
+"""Saves and restores the state of a running clustering on disk."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -16,11 +16,11 @@ from storage.checkpoint_writer import commit, sweep
 from storage.schema import ArraySpec
 
 SECONDS = 30.0
-"""Between two states that are kept: a state of 4 million points takes about a second to write."""
+"""Interval between two saved states.  A state of 4 million points takes about a second to write."""
 
 
 class FileKeeper(Keeper):
-    """Keeps the newest state in a directory, for one identity: what is there of another one is left out of account."""
+    """Keeps the newest state in a directory.  A state saved under another identity is ignored."""
 
     def __init__(self, root: Path, identity: dict[str, Any], seconds: float = SECONDS) -> None:
         self._root, self._identity, self._seconds = root, identity, seconds
@@ -35,11 +35,11 @@ class FileKeeper(Keeper):
         return str(found.state.get("phase")), {spec.name: found.read(spec.name) for spec in found.specs}
 
     def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
-        """What was kept last, if it was kept in this phase."""
+        """Return the last saved state if it belongs to this phase, else None."""
         return self._arrays if self._phase == phase else None
 
     def keep(self, phase: str, arrays: Callable[[], Arrays]) -> None:
-        """Write the state of a phase, if the last one is long enough ago."""
+        """Save the state of a phase if the interval since the last save has passed."""
         if time.monotonic() - self._last < self._seconds:
             return
         taken = {name: np.ascontiguousarray(array) for name, array in arrays().items()}
@@ -52,7 +52,7 @@ class FileKeeper(Keeper):
         self._last = time.monotonic()
 
     def discard(self) -> None:
-        """Remove it all, as far as that can be done: the stage is done."""
+        """Remove all saved states; errors of the file system are ignored."""
         self._phase, self._arrays = "", {}
         durable.discard(self._root)
         with suppress(OSError):

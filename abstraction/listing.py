@@ -1,8 +1,7 @@
-"""Every hand and every board of a small deck, listed: what is dealt, how hands rank, and which are alike by suits.
+"""Lists all hands and boards of a small deck, with showdown strengths and suit-isomorphism classes.
 
-A card is rank·suits + suit.  Boards are listed street by street in order of dealing, those below one board side by
-side; so a board tells what lay on the streets before, which the unordered boards of hold'em (`abstraction.boards`) do
-not.
+A card is rank·suits + suit.  Boards are listed for each street in order of dealing, those that follow one board side by
+side.  So a board determines the earlier boards, unlike the unordered boards of hold'em (`abstraction.boards`).
 """
 
 from collections.abc import Sequence
@@ -21,28 +20,28 @@ BLOCKED = -1
 """Number of a hand that shares a card with the board."""
 _RANKS = "23456789TJQKA"
 _SUITS = "cdhs"
-_STANDARD, _MOST = 5, 7  # cards from which on straights and flushes count, and up to which hands are ranked
-_COUNT_BITS = 3  # of a rank's cards, four at most
+_STANDARD, _MOST = 5, 7  # least cards for straights and flushes; most cards of a ranked hand
+_COUNT_BITS = 3  # bits for the count of a rank's cards, at most four
 MAX_CELLS = 5_000_000
-"""Pairs of hand and board over all streets: a second to number, and a minute to be walked in an iteration."""
+"""Limit of pairs of hand and board over all streets: numbering takes a second, one iteration over them a minute."""
 _Boards = list[tuple[tuple[int, ...], ...]]  # each board as one tuple of cards for each street
 _Cells = npt.NDArray[np.int64]
 
 
 def rank_names(ranks: int) -> str:
-    """Letters of the highest `ranks` ranks, lowest first: 3 gives QKA; small decks are named from the top."""
+    """Return the letters of the highest `ranks` ranks, lowest first; 3 gives "QKA"."""
     return _RANKS[len(_RANKS) - ranks :]
 
 
 @dataclass(frozen=True)
 class DeckListing:
-    """All hands and boards of a deck.  H hands, S streets, B_s boards on street s.
+    """All hands and boards of a deck with H hands, S streets and B_s boards on street s.
 
-    ranks, suits  of the deck, 2 to 13 and 1 to 4
-    hole_cards    of a hand, 1 or 2
-    board_cards   [S] cards dealt to the board on each street
+    ranks, suits  number of each in the deck, 2 to 13 and 1 to 4
+    hole_cards    number of cards in a hand, 1 or 2
+    board_cards   [S] number of cards dealt to the board on each street
 
-    Raises `ValueError` if the deck is too small for the deal, or the deal too large.
+    Raises `ValueError` if the deck is too small for the deal, or the listing would be too large.
     """
 
     ranks: int
@@ -65,7 +64,7 @@ class DeckListing:
         self._check_size()
 
     def _check_size(self) -> None:
-        """Refuse, before anything is listed, cards that are too many to rank, or boards and hands to list."""
+        """Raise `ValueError` if hands have too many cards to rank, or the listing would be too large."""
         if self.hole_cards + sum(self.board_cards) > _MOST:
             raise ValueError(
                 f"{self.hole_cards} cards in a hand and {list(self.board_cards)} on the board: together they are "
@@ -94,35 +93,35 @@ class DeckListing:
         return len(self.board_cards)
 
     def cards_on(self, street: int) -> int:
-        """Board cards dealt up to and with a street."""
+        """Return the number of board cards dealt up to and including a street."""
         return sum(self.board_cards[: street + 1])
 
     def next_boards(self, street: int) -> int:
-        """Boards of the next street that may follow a board and a hand."""
+        """Return the number of boards of the next street that can follow a board and a hand."""
         return comb(self.cards - self.hole_cards - self.cards_on(street), self.board_cards[street + 1])
 
     def run_outs(self, street: int) -> int:
-        """Full boards, in order of dealing, that may follow a board and a hand."""
+        """Return the number of full boards, in order of dealing, that can follow a board and a hand."""
         return prod(self.next_boards(later) for later in range(street, self.streets - 1))
 
     @property
     def most_strength(self) -> int:
-        """Strength of a hand that wins against every other one, 2·wins."""
+        """Strength 2·wins of a hand that wins against every other hand."""
         return 2 * comb(self.cards - self.hole_cards - self.cards_on(self.streets - 1), self.hole_cards)
 
     @cached_property
     def hands(self) -> npt.NDArray[np.int16]:
-        """[H, 2] cards of each hand, -1 where it has one."""
+        """[H, 2] cards of each hand; the second is −1 for hands of one card."""
         return hand_cards(self.cards, self.hole_cards).astype(np.int16)
 
     @cached_property
     def boards(self) -> tuple[npt.NDArray[np.int16], ...]:
-        """S × [B_s, n] all board cards dealt up to and with a street, in order of dealing."""
+        """S × [B_s, n] all board cards dealt up to and including a street, in order of dealing."""
         return tuple(np.array([sum(board, ()) for board in b], np.int16).reshape(len(b), -1) for b in self._dealt[0])
 
     @cached_property
     def parents(self) -> tuple[npt.NDArray[np.int32], ...]:
-        """S × [B_s] the board of the street before."""
+        """S × [B_s] index of the board on the street before."""
         return tuple(np.array(parent, np.int32) for parent in self._dealt[1])
 
     @cached_property
@@ -143,17 +142,14 @@ class DeckListing:
         return boards, parents
 
     def free(self, street: int) -> npt.NDArray[np.bool_]:
-        """[B, H] whether a hand shares no card with a board."""
+        """Return [B, H] bool: hand and board share no card."""
         return _disjoint(self.hands, self.boards[street])
 
     # --- strengths ---
 
     @cached_property
     def strength(self) -> npt.NDArray[np.int32]:
-        """[B_last, H] showdown order on boards of the last street, higher wins; -1 where hand and board share a card.
-
-        Boards of the same cards are ranked once, and where suits do not count, hands of the same ranks.
-        """
+        """[B_last, H] showdown strength on boards of the last street, higher wins; −1 for a shared card."""
         known, which = np.unique(np.sort(self.boards[-1], axis=1), axis=0, return_inverse=True)
         free = _disjoint(self.hands, known)
         board, hand = np.nonzero(free)
@@ -168,13 +164,13 @@ class DeckListing:
         strength[free] = np.array(found, np.int32)[alike]
         return strength[which.reshape(-1)]
 
-    # --- hands that are alike ---
+    # --- suit isomorphism ---
 
     def numbers(self, street: int, *, merge_suits: bool) -> npt.NDArray[np.int32]:
-        """[B, H] infosets in order of first appearance, board by board; `BLOCKED` where hand and board share a card.
+        """Return the infoset number of each hand on each board, [B, H] int32; `BLOCKED` for a shared card.
 
-        Hand and board, street by street, are one infoset with others that a renaming takes them to: the least of the
-        numbers that all renamings give to the pair stands for it.
+        Pairs of hand and board that a suit permutation maps to each other, street by street, are one infoset.  Infosets
+        are numbered by first appearance.
         """
         codes = self._card_codes(merge_suits)
         hand, last = _groups(self.hands[:, : self.hole_cards], codes), 0
@@ -195,9 +191,10 @@ class DeckListing:
         return numbers
 
     def _card_codes(self, merge: bool) -> _Cells:
-        """[R, deck] what a card adds to the code of a set of cards, by renaming of suits; the first changes nothing.
+        """Return [R, deck] the code of each card under each of R suit permutations, the identity first.
 
-        Merged, suits are renamed at will; where no hand can hold five cards, and so no flush, they do not count at all.
+        A set of cards has the sum of their codes.  Without `merge` there is only the identity.  If no hand can have
+        five cards, and so no flush, merged codes ignore suits.
         """
         card = np.arange(self.cards)
         rank, suit = card // self.suits, card % self.suits
@@ -209,12 +206,18 @@ class DeckListing:
     # --- text ---
 
     def hand_names(self, letters: str | None = None) -> list[str]:
-        """[H] text of each hand, highest card first; `letters` of the ranks, lowest first, if not the highest ones."""
+        """Return the [H] texts of all hands, highest card first.
+
+        `letters` are those of the ranks, lowest first; None takes the highest ranks.
+        """
         names = [self.card_name(card, letters) for card in range(self.cards)]
         return ["".join(names[card] for card in hand[::-1] if card >= 0) for hand in self.hands.tolist()]
 
     def parse(self, text: str) -> tuple[int, ...]:
-        """Cards of a text such as `AsKd`, without suits where there is one; `ValueError` for what is no card."""
+        """Return the cards of a text such as "AsKd"; a deck with one suit takes ranks alone.
+
+        Raises `ValueError` for a text that is not a list of the deck's cards.
+        """
         plain, numbers = plain_text(text), {self.card_name(card): card for card in range(self.cards)}
         width = 1 if self.suits == 1 else 2
         parts = [plain[place : place + width] for place in range(0, len(plain), width)]
@@ -224,34 +227,37 @@ class DeckListing:
         return tuple(numbers[part] for part in parts)
 
     def card_name(self, card: int, letters: str | None = None) -> str:
-        """Text of a card: its rank, and its suit where there are several."""
+        """Return the text of a card: its rank, and its suit if the deck has several."""
         rank = (letters or rank_names(self.ranks))[card // self.suits]
         return rank if self.suits == 1 else rank + _SUITS[card % self.suits]
 
 
 def _disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """[B, H] whether a hand shares no card with a board."""
+    """Return [B, H] bool: hand and board share no card."""
     return (_masks(boards)[:, None] & _masks(hands)) == 0
 
 
 def _masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
-    """[N] one bit for each card of a row [N, n]; -1 is no card."""
+    """Return the card set of each row of cards [N, n], [N] with bit c for card c; −1 is no card."""
     bits = np.where(cards >= 0, np.int64(1) << np.maximum(cards, 0).astype(np.int64), 0)
     return np.bitwise_or.reduce(bits, axis=1, dtype=np.int64)
 
 
 def _groups(cards: npt.NDArray[np.int16], codes: _Cells) -> _Cells:
-    """[R, N] a number for the set of cards in each row of `cards` [N, n], under each renaming; equal for equal sets."""
+    """Return [R, N] a number for the card set in each row of `cards` [N, n], under each permutation.
+
+    Equal sets have equal numbers.
+    """
     return _ranks(codes[:, cards].sum(axis=2))
 
 
 def _ranks(values: _Cells) -> _Cells:
-    """The values, each as its place among the different ones: small numbers."""
+    """Return each value's index among the distinct values."""
     return np.unique(values, return_inverse=True)[1].reshape(values.shape)
 
 
 def same_listing(listing: DeckListing, hands: npt.NDArray[np.int16], boards: Sequence[npt.NDArray[np.int16]]) -> bool:
-    """Whether hands [H, 2] and boards S × [B_s, n] are those of a listing, in its order."""
+    """Return whether hands [H, 2] and boards S × [B_s, n] are those of a listing, in its order."""
     return (
         np.array_equal(listing.hands, hands)
         and len(listing.boards) == len(boards)

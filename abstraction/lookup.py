@@ -1,12 +1,12 @@
-"""Bucket look-up for kernels: both players' buckets on all streets of a deal, and all buckets of a board at once.
+"""Bucket look-up for kernels: both players' buckets in a deal, or all buckets of a board.
 
-The tables of an abstraction lie in one block of memory, in huge pages where the system grants them, seen as uint16 and
-as uint32; each street says which of the two it is.  Every kernel therefore has one signature, whatever the numbers of
-buckets.  A deal is nine cards: player 0's hole cards, player 1's, the board in order of dealing.  A game need not have
-the four streets of hold'em: `board_cards` says how many board cards are known on each of its streets.
+The tables of an abstraction lie in one block of memory, in huge pages if the system grants them.  The block is seen as
+uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal is nine
+cards: player 0's hole cards, player 1's, and the board in order of dealing.  `board_cards` is the number of known board
+cards on each street.
 
-The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` works on blocks of deals and asks
-for the memory of a whole block before it reads: first the location of the boards, then the buckets themselves.
+The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` therefore prefetches for a whole
+block of deals, first the locations of the boards, then the buckets.
 """
 
 import mmap
@@ -36,46 +36,46 @@ from abstraction.kernels.parallel import kernel_array
 from abstraction.kernels.prefetch import prefetch_to_read
 
 NO_BUCKET = -1
-"""Stands in a board's row for hole cards that share a card with the board."""
+"""Bucket of hole cards that share a card with the board."""
 HOLDEM = tuple(STREET_CARDS.values())
-"""Board cards known on the streets of hold'em."""
+"""Number of known board cards on each street of hold'em."""
 DEAL_CARDS = 9
 
-_BLOCK = 32  # deals under way at a time: enough misses in flight, and their addresses stay in the nearest cache
+_BLOCK = 32  # deals processed together: enough misses in flight, while their addresses stay in the L1 cache
 _LINE_BYTES = 64
 _HUGE_PAGE_BYTES = 2 << 20
 _NARROW_UNUSED = 0xFFFF
-# Locations of the empty board, then of boards of three, four and five cards.
+# Index of the first location of boards of n cards. The empty board has location 0.
 _LOCATION_FIRST = (0, 0, 0, 1, 1 + comb(CARD_COUNT, 3), 1 + comb(CARD_COUNT, 3) + comb(CARD_COUNT, 4))
 _LOCATIONS = _LOCATION_FIRST[5] + comb(CARD_COUNT, 5)
 
 
 class BucketTables(NamedTuple):
-    """What kernels need to find buckets on S streets; treat as constants.
+    """Tables with which kernels find buckets on S streets.  Read-only.
 
     `narrow`, `wide` and `location` are views of the same memory.
     """
 
     board_cards: NDArray[np.int64]
-    """[S] board cards known on each street: 0, 3, 4 or 5, ascending"""
+    """[S] number of known board cards on each street: 0, 3, 4 or 5, ascending"""
     location_first: NDArray[np.int64]
-    """[6] element of `location` where boards of so many cards begin"""
+    """[6] index in `location` of the first board with this number of cards"""
     bucket_first: NDArray[np.int64]
-    """[S] element of `narrow` or `wide` where the street's buckets [boards, 1326] begin"""
+    """[S] index in `narrow` or `wide` of the street's first bucket; buckets are [boards, 1326]"""
     is_wide: NDArray[np.int64]
-    """[S] 1: the street's buckets are in `wide`, 0: in `narrow`"""
+    """[S] 1 if the street's buckets are in `wide`, 0 if in `narrow`"""
     location: NDArray[np.int32]
     """canonical index · 32 + suit permutation of every board, by its rank"""
     narrow: NDArray[np.uint16]
-    """buckets of streets with fewer than 65,535"""
+    """buckets of streets with fewer than 65,535 buckets"""
     wide: NDArray[np.uint32]
-    """buckets of the others"""
+    """buckets of the other streets"""
     choose: NDArray[np.int32]
-    """[6, 52] C(card, k)"""
+    """[6, 52] binomial coefficients C(card, k)"""
     card_image: NDArray[np.uint8]
-    """[24, 52] what each card becomes under each suit permutation"""
+    """[24, 52] card to which each suit permutation maps each card"""
     hole_permutation: NDArray[np.int16]
-    """[24, 1326] the same for combinations"""
+    """[24, 1326] combination to which each suit permutation maps each combination"""
 
 
 # --- kernels ---
@@ -83,9 +83,9 @@ class BucketTables(NamedTuple):
 
 @inline_njit
 def _nested_ranks(choose, a, b, c, d, e):
-    """Ranks (`abstraction.boards`) of the first three, the first four and all five of five cards.
+    """Return the ranks (`abstraction.boards`) of the first three, the first four and all five cards.
 
-    Where fewer cards are known the others may be any: the ranks in which they count mean nothing then.
+    If fewer cards are known, the others may have any value; ranks that include them have no meaning.
     """
     at_a = 1 + (a > b) + (a > c)
     at_b = 1 + (b > a) + (b > c)
@@ -102,7 +102,7 @@ def _nested_ranks(choose, a, b, c, d, e):
 
 @inline_njit
 def _slot(card_image, permutation, a, b):
-    """The combination that hole cards a and b become under a suit permutation."""
+    """Return the combination to which a suit permutation maps hole cards a and b."""
     first, second = np.int64(card_image[permutation, np.uint8(a)]), np.int64(card_image[permutation, np.uint8(b)])
     high = max(first, second)
     return ((high * (high - 1)) >> 1) + min(first, second)
@@ -110,7 +110,10 @@ def _slot(card_image, permutation, a, b):
 
 @part_njit
 def _ask_locations(tables, deals, first, count, ranks):
-    """Set ranks [6, >= count], by number of cards, of deals first .. first + count − 1, and ask for the locations."""
+    """Write the board ranks [6, >= count] of `count` deals from `first` on, and prefetch their locations.
+
+    Row n of `ranks` is for boards of n cards.
+    """
     choose, location = tables.choose, tables.location
     for i in range(count):
         k = first + i
@@ -133,7 +136,7 @@ def _ask_locations(tables, deals, first, count, ranks):
 
 @part_njit
 def _ask_buckets(tables, deals, first, count, ranks, places):
-    """Set places [2·S, >= count], the elements that hold the buckets of each street and player, and ask for them."""
+    """Write the indices [2·S, >= count] of each street's and player's buckets, and prefetch the buckets."""
     location, card_image = tables.location, tables.card_image
     narrow, wide = tables.narrow, tables.wide
     for street in range(tables.board_cards.shape[0]):
@@ -170,7 +173,7 @@ def _read_buckets(tables, first, count, places, out):
 
 @allocating_njit
 def fill_buckets(tables, deals, count, out):
-    """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, in place: column 2·street + player."""
+    """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, column 2·street + player."""
     ranks = np.empty((6, _BLOCK), np.int64)
     places = np.empty((2 * tables.board_cards.shape[0], _BLOCK), np.int64)
     for first in range(0, count, _BLOCK):
@@ -182,9 +185,9 @@ def fill_buckets(tables, deals, count, out):
 
 @inline_njit
 def showdown_result(evaluator, deals, k, board_cards):
-    """+1.0 if player 0 wins the showdown of deal k of [K, 9] with so many board cards (3 to 5), −1.0 if player 1, 0.0.
+    """Return +1.0 if player 0 wins the showdown of deal k of [K, 9], −1.0 if player 1 wins, 0.0 for a tie.
 
-    `evaluator`: `abstraction.evaluator.EvaluatorTables`.
+    `evaluator` is `abstraction.evaluator.EvaluatorTables`; `board_cards` is 3, 4 or 5.
     """
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(4, 4 + board_cards):
@@ -208,9 +211,10 @@ def fill_results(evaluator, deals, count, board_cards, result):
 
 @njit
 def fill_board_rows(tables, street, boards, out):
-    """Write the buckets of all hole cards on boards [N, 5] int8 to out [N, 1326] int32, in place; −1 on overlap.
+    """Write the buckets of all hole cards on boards [N, 5] int8 to out [N, 1326] int32.
 
-    Of each board as many cards count as are known on that street; the others may be any of 0..51.
+    −1 marks hole cards that share a card with the board.  Only the cards known on that street count; the others may be
+    any of 0..51.
     """
     cards, start = tables.board_cards[street], tables.location_first[tables.board_cards[street]]
     for i in range(boards.shape[0]):
@@ -232,9 +236,9 @@ def fill_board_rows(tables, street, boards, out):
 
 
 def huge_memory(length_bytes: int) -> NDArray[np.uint8]:
-    """[length_bytes] uint8 of this process's own memory, zero, from a multiple of 2 MiB, in huge pages where granted.
+    """Return zeroed private memory, [length_bytes] uint8, aligned to 2 MiB and in huge pages if granted.
 
-    Give large tables such a place: with pages of 4 KiB every access to them may miss the processor's list of pages too.
+    With 4 KiB pages nearly every random access to a large table also misses the TLB.
     """
     pages = mmap.mmap(-1, max(length_bytes, 1) + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     pages.madvise(mmap.MADV_HUGEPAGE)
@@ -244,19 +248,16 @@ def huge_memory(length_bytes: int) -> NDArray[np.uint8]:
 
 
 def _rows(cards: int) -> int:
-    """Canonical boards of so many cards."""
+    """Return the number of canonical boards of `cards` cards."""
     return BOARD_COUNTS[cards] if cards else 1
 
 
 @dataclass(frozen=True)
 class BucketLayout:
-    """Where the tables of S streets lie in one block of memory.
-
-    A process that has filled a block in shared memory gives others the layout and the block: `tables` makes views.
-    """
+    """Layout of the tables of S streets in one block of memory, which several processes may share."""
 
     board_cards: tuple[int, ...]
-    """board cards known on each street: 0, 3, 4 or 5, ascending"""
+    """number of known board cards on each street: 0, 3, 4 or 5, ascending"""
     dtypes: tuple[str, ...]
     """dtype of each street's buckets, uint16 or uint32"""
 
@@ -271,7 +272,7 @@ class BucketLayout:
             raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(known)} streets")
 
     def _first_bytes(self) -> list[int]:
-        """First byte of each street's buckets, and of what would come after them."""
+        """Return the first byte of each street's buckets, and the end of the block."""
         places = [_aligned(_LOCATIONS * np.dtype(np.int32).itemsize)]
         for cards, dtype in zip(self.board_cards, self.dtypes, strict=True):
             places.append(places[-1] + _aligned(_rows(cards) * COMBO_COUNT * np.dtype(dtype).itemsize))
@@ -279,17 +280,17 @@ class BucketLayout:
 
     @property
     def length_bytes(self) -> int:
-        """Bytes of the block."""
+        """Size of the block in bytes."""
         return self._first_bytes()[-1]
 
     def street(self, memory: NDArray[np.uint8], street: int) -> NDArray[Any]:
-        """[boards, 1326] of the street's dtype: its buckets in the block."""
+        """Return the buckets of a street in the block, [boards, 1326], as a view."""
         cards, dtype, first = self.board_cards[street], np.dtype(self.dtypes[street]), self._first_bytes()[street]
         end = first + _rows(cards) * COMBO_COUNT * dtype.itemsize
         return memory[first:end].view(dtype).reshape(_rows(cards), COMBO_COUNT)
 
     def tables(self, memory: NDArray[np.uint8]) -> BucketTables:
-        """The kernels' form of a block [length_bytes] uint8, filled or to be filled; nothing is copied."""
+        """Return the tables for kernels as views of a block [length_bytes] uint8, which may still be unfilled."""
         block = kernel_array(memory, (self.length_bytes,), np.uint8, "the memory of the bucket tables")
         sizes = [np.dtype(dtype).itemsize for dtype in self.dtypes]
         first = [at // size for at, size in zip(self._first_bytes(), sizes, strict=False)]
@@ -309,18 +310,20 @@ class BucketLayout:
 
 
 def _aligned(length_bytes: int) -> int:
-    """Rounded up to whole cache lines."""
+    """Return the length rounded up to whole cache lines."""
     return -(-length_bytes // _LINE_BYTES) * _LINE_BYTES
 
 
 def bucket_tables(
     streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
 ) -> BucketTables:
-    """The kernels' form of buckets [boards, 1326] uint16 or uint32 for each street, copied into one block of memory.
+    """Return the tables for kernels, with the buckets of each street copied into one block of memory.
 
-    `board_cards` are those known on each street: (0, 3, 4, 5) in hold'em, (0, 3) in flop hold'em, (0, 5) where five
-    cards are dealt as the flop.  `memory` [bytes] uint8 is `BucketLayout.length_bytes` long, `huge_memory` unless
-    given.  Raises ValueError where shapes, dtypes or numbers of cards do not fit.
+    streets      for each street [boards, 1326] uint16 or uint32
+    board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop
+    memory       [`BucketLayout.length_bytes`] uint8; None allocates `huge_memory`
+
+    Raises `ValueError` if shapes, dtypes or numbers of cards do not fit.
     """
     layout = BucketLayout(tuple(int(cards) for cards in board_cards), tuple(table.dtype.name for table in streets))
     for cards, table in zip(layout.board_cards, streets, strict=True):
@@ -334,17 +337,17 @@ def bucket_tables(
     for cards in BOARD_COUNTS:
         location = board_classes(cards).location
         tables.location[_LOCATION_FIRST[cards] :][: len(location)] = location
-    tables.location[0] = 0  # the empty board: canonical as it is
+    tables.location[0] = 0  # the empty board is canonical
     for street, table in enumerate(streets):
         layout.street(block, street)[:] = table
     return tables
 
 
 def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
-    """Buckets of all hole cards on each of the boards [N, n] of distinct cards in any order: [N, 1326] int32.
+    """Return the buckets of all hole cards on each of the boards [N, n], as [N, 1326] int32.
 
-    −1 where hole cards share a card with the board.  Raises ValueError for cards that make no board, or boards of a
-    number of cards that the tables' streets do not know.
+    Boards hold distinct cards in any order.  −1 marks hole cards that share a card with the board.  Raises `ValueError`
+    for invalid cards, or boards of no street of the tables.
     """
     cards = np.asarray(boards)
     if cards.ndim != 2 or cards.shape[1] not in tables.board_cards:
@@ -360,5 +363,5 @@ def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
 
 
 def board_row(tables: BucketTables, board: Sequence[int]) -> NDArray[np.int32]:
-    """`board_rows` of one board: [1326] int32."""
+    """Return `board_rows` of one board, [1326] int32."""
     return board_rows(tables, np.array([board], np.int8).reshape(1, -1))[0]

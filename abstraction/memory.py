@@ -1,7 +1,7 @@
-"""How much memory a build needs, reckoned before anything is spent.
+"""Estimates the peak memory of an abstraction build before it starts.
 
-The largest arrays of each stage are added up as they stand side by side; how many distinct points a street has is known
-from builds of the default features and scaled for others, never beyond its classes of hands.
+The estimate adds the largest arrays that exist at the same time.  The number of distinct points is scaled from builds
+of the default features, up to the street's number of suit-isomorphism classes.
 """
 
 from math import comb
@@ -17,14 +17,14 @@ from abstraction.histograms import COUNT_DTYPES
 from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
 from abstraction.values import DIMENSIONS, WHOLE
 
-_WALKS = 600_000_000  # of what hands are worth on some boards, by one thread
+_WALKS = 600_000_000  # bytes for computing hand values on some boards, for each thread
 _PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
 _DISTINCT = {
     ("flop", "histogram"): (1_034_942, "bins", 50),
     ("turn", "histogram"): (1_317_579, "bins", 50),
     ("river", "ochs"): (19_289_412, "clusters", 8),
 }
-"""Measured distinct points, and the key and value of the recipe they belong to; in proportion for others."""
+"""Measured number of distinct points, with the recipe's key and value to which it is proportional."""
 
 
 def _slots(cards: int) -> int:
@@ -32,7 +32,7 @@ def _slots(cards: int) -> int:
 
 
 def distinct_estimate(document: dict[str, Any]) -> int:
-    """About how many distinct points a street has."""
+    """Return an estimate of the number of distinct points of a street."""
     street = document["street"]
     most = HAND_CLASSES[STREET_CARDS[street]]
     known = _DISTINCT.get((street, document["features"]))
@@ -63,10 +63,10 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
-    """Peak bytes of the process while the stage of a document (`stage_document`) is built."""
+    """Return the peak bytes of the process while the stage of a document (`stage_document`) is built."""
     cards = STREET_CARDS[document["street"]]
     strengths = _slots(5) * 2
-    # Sums over run-outs and of their squares, and a copy that is being compared or written.
+    # sums over run-outs, sums of squares, and one copy while they are compared or written
     sums = 3 * 8 * _slots(cards) if cards in (3, 4) else 0
     if document["features"] == "values":
         own = 4 * _slots(cards) + min(document["sample"] or _slots(cards), WHOLE) * 16 * DIMENSIONS + workers * _WALKS
@@ -77,13 +77,13 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
     else:
         buckets = document.get("buckets", LOSSLESS_BUCKETS.get(document["street"], 0))
         own = _slots(cards) * 8 + 64 * buckets
-        if "percentiles" in document:  # tables of all streets so far, as they were built and for the deals
+        if "percentiles" in document:  # tables of all streets so far, as built and as look-up tables for deals
             own += 4 * sum(_slots(known) for known in STREET_CARDS.values() if known <= cards)
-    return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter for copies in passing and the allocator
+    return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter more for temporary copies and the allocator
 
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
-    """Peak bytes of the process while each street is built."""
+    """Return the peak bytes of the process while each street is built."""
     documents = {street: stage_document(recipe, street) for street in recipe.streets}
     if recipe.deck is not None:
         return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}
@@ -91,11 +91,11 @@ def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
 
 
 def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
-    """Peak bytes while a street of a small deck is built: no more than if every hand were described in full."""
+    """Return an upper bound of the peak bytes while a street of a small deck is built."""
     cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
     for street, dealt in enumerate(deck.board_cards):
         boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
     numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0), "values": 2 * DIMENSIONS}
     description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
-    strengths = 10 * 8  # of a full board: sums, squares, and the numbering of hands that are alike
+    strengths = 10 * 8  # for each full board: sums, squares, and suit-isomorphism numbers
     return _PROCESS + boards * hands * (strengths + 3 * description)

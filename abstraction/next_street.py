@@ -1,7 +1,7 @@
-"""Potential-aware rows: hands of a street described by the next street's buckets, read from their table.
+"""Potential-aware features: describes hands by their distribution over next-street buckets.
 
-The kernel gives for every slot of a canonical board what `abstraction.clustering.potential.potential_points` gives for
-the list of its next buckets; see there for the distance that these points stand for.
+The kernel does what `abstraction.clustering.potential.potential_points` does for a list of next-street buckets; the
+distance is documented there.
 """
 
 from typing import Any, NamedTuple
@@ -17,23 +17,26 @@ from abstraction.kernels.jit import nogil_allocating_njit, part_njit
 
 
 class NextStreet(NamedTuple):
-    """The buckets of the street that comes next."""
+    """The buckets of the next street."""
 
     table: NDArray[Any]
     """[boards, 1326] bucket of each slot"""
     equity: NDArray[np.float64]
     """[K] mean equity of each bucket"""
     hands: NDArray[np.int64]
-    """[K] dealt hands in each"""
+    """[K] number of dealt hands in each bucket"""
     centres: NDArray[np.float32] | None
-    """[K, D] of each, where the buckets were clustered"""
+    """[K, D] centre of each bucket; None if the buckets were not clustered"""
     distance: str
-    """between those centres"""
+    """distance between the centres: l2 or emd"""
 
 
 @part_njit
 def _list_next(tables, board, locations):
-    """Fill locations [49, 3] with card, canonical index and suit permutation of each next board; how many."""
+    """List the next boards of a board; return their number.
+
+    Writes card, canonical index and suit permutation of each to locations [49, 3].
+    """
     count = 0
     for card in range(CARD_COUNT):
         taken = False
@@ -53,7 +56,7 @@ def _list_next(tables, board, locations):
 
 @part_njit
 def _sort(values):
-    """Sort a short array in place, by insertion."""
+    """Sort a short array in place by insertion."""
     for i in range(1, values.shape[0]):
         value = values[i]
         place = i
@@ -65,9 +68,13 @@ def _sort(values):
 
 @nogil_allocating_njit
 def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
-    """Write the points of all slots of boards [N, 3 or 4] to out [N, 1326, S·Q] float32; 0 where blocked.
+    """Write the points of all slots of boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
 
-    table [next boards, 1326]; scaled [S, K] float32, positions of the next buckets over their number; starts [Q + 1].
+    Slots that share a card with the board get 0.
+
+    table   [next boards, 1326] next-street buckets
+    scaled  [S, K] float32 bucket positions over the number of next boards
+    starts  [Q + 1] bounds of the runs of sorted positions that are summed
     """
     locations = np.empty((CARD_COUNT, 3), np.int64)
     buckets = np.empty(CARD_COUNT, np.int64)
@@ -96,7 +103,10 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
 
 
 def potential_features(street: str, following: NextStreet) -> Features:
-    """Flop or turn hands by their distribution over the next street's buckets."""
+    """Return potential-aware features of the flop or turn.
+
+    A bucket's position is its centre projected on several directions, or its mean equity if it has no centre.
+    """
     cards = STREET_CARDS[street]
     count = CARD_COUNT - cards - 2
     if following.centres is None:

@@ -1,12 +1,10 @@
-"""Opponent cluster hand strength: a river hand described by its equity against each cluster of opponent hands.
+"""Opponent cluster hand strength (OCHS): a river hand's equities against clusters of opponent hands.
 
-Johanson, Burch, Valenzano & Bowling, "Evaluating State-Space Abstractions in Extensive-Form Games" (AAMAS 2013): the
-169 classes of hole cards are clustered into 8 by the earth mover's distance of their equity histograms, and a river
-hand becomes the vector of its equities against a uniformly random hand of each cluster.  Wins and ties are counted
-exactly over the opponent hands that share no card with the hand or the board; only the final division rounds.
+Source: Johanson, Burch, Valenzano & Bowling, "Evaluating State-Space Abstractions in Extensive-Form Games" (AAMAS
+2013).  The 169 preflop classes are clustered into 8 by the earth mover's distance of their equity histograms.  A river
+hand is described by its equities against a uniformly random hand of each cluster, counted exactly.
 
-Ours: the clustering is k-medians, because for one-dimensional histograms the earth mover's distance is the L1 distance
-of cumulative distributions, whose best centre is their median; classes weigh as many combinations as they have.
+Our change: classes are clustered by k-medians of cumulative distributions, weighted by their number of combinations.
 """
 
 import numpy as np
@@ -22,18 +20,21 @@ from abstraction.strength import LIVE_CARDS, fill_pair_order, pair_order
 
 DEFAULT_CLUSTERS = 8
 BLOCKED_FEATURE = -1.0
-"""Stands in the features of slots that share a card with the board."""
+"""Feature value of slots that share a card with the board."""
 
 _LANES = LIVE_CARDS + 1
 _RESTARTS = 200
-_CHUNK = 32  # boards per call of the kernel
+_CHUNK = 32  # boards in one call of the kernel
 
 
 # --- clusters of opponent hands ---
 
 
 def _weighted_median(points: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Lower weighted median of each column of points [n, d]: the centre of least total L1 distance."""
+    """Return the lower weighted median of each column of points [n, d].
+
+    It is the centre with the least total L1 distance.
+    """
     rows = np.argsort(points, axis=0, kind="stable")
     passed = np.cumsum(weights[rows], axis=0)
     middle = (2 * passed >= passed[-1]).argmax(axis=0)
@@ -42,14 +43,17 @@ def _weighted_median(points: NDArray[np.float64], weights: NDArray[np.int64]) ->
 
 
 def _distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[n, k] L1 distances."""
+    """Return the L1 distances [n, k] of points [n, d] and centres [k, d]."""
     return np.abs(points[:, None] - centres[None]).sum(axis=2)
 
 
 def _k_medians(
     points: NDArray[np.float64], weights: NDArray[np.int64], count: int, random_state: np.random.Generator
 ) -> tuple[float, NDArray[np.intp]]:
-    """One run from centres seeded in proportion to distance: total weighted distance, and labels [n]."""
+    """Return total weighted distance and labels [n] of one run of k-medians.
+
+    Initial centres are drawn in proportion to weight and distance.
+    """
     centres = points[[random_state.choice(len(points), p=weights / weights.sum())]]
     while len(centres) < count:
         share = weights * _distances(points, centres).min(axis=1)
@@ -71,11 +75,12 @@ def _k_medians(
 def opponent_clusters(
     strengths: NDArray[np.int64], clusters: int = DEFAULT_CLUSTERS, seed: int = 0
 ) -> NDArray[np.int16]:
-    """Cluster of each of the 169 classes of hole cards (`preflop_classes`), [169] int16, weakest cluster first.
+    """Return the cluster of each preflop class (`preflop_classes`), [169] int16, weakest cluster first.
 
-    `strengths` [169, 1981] are all of `preflop_strengths`; their histograms of 50 bins are compared by earth mover's
-    distance.  The best of 200 runs of k-medians (0.8 s), a function of the seed alone.  Raises ValueError for another
-    shape or clusters outside 1..169.
+    `strengths` [169, 1981] is the full result of `preflop_strengths`.  Its histograms of 50 bins are compared by earth
+    mover's distance.  The result is the best of 200 runs of k-medians (0.8 s) and depends only on `seed`.
+
+    Raises `ValueError` for another shape, or clusters outside 1..169.
     """
     if strengths.shape[0] != PREFLOP_CLASSES:
         raise ValueError(f"strengths have shape {strengths.shape}: one row for each of 169 classes is needed")
@@ -90,10 +95,13 @@ def opponent_clusters(
 def cluster_classes(
     counts: NDArray[np.int64], weights: NDArray[np.int64], equity: NDArray[np.float64], clusters: int, seed: int
 ) -> NDArray[np.int16]:
-    """Cluster [C] int16 of each class of hole cards, weakest cluster first, by histograms counts [C, bins].
+    """Return the cluster of each preflop class, [C] int16, weakest cluster first.
 
-    weights [C] combinations of a class, equity [C] their sum of strengths.  Raises ValueError for more clusters than
-    distinct histograms.
+    counts   [C, bins] equity histogram of each class
+    weights  [C] combinations of each class
+    equity   [C] sum of strengths of each class
+
+    Raises `ValueError` for more clusters than distinct histograms.
     """
     points = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
     if not 1 <= clusters <= (distinct := len(np.unique(points, axis=0))):
@@ -110,13 +118,14 @@ def cluster_classes(
 
 @nogil_allocating_njit
 def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
-    """Write the features of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326, clusters] float32.
+    """Write the OCHS features of boards [start, stop) of boards [N, 5] int8.
 
-    `cluster_of` [1326] int16.  As for the river strength, hands are compared with all hands of a cluster, less those
-    with their first card, less those with their second; where they belong to the cluster they are among each.
+    `out` is [stop − start, 1326, clusters] float32, `cluster_of` [1326] int16.  Hands are compared with all hands of a
+    cluster, less those that contain their first card, less those that contain their second (inclusion and exclusion).
+    If the hand itself belongs to the cluster, it is counted once and subtracted twice, so 1 is added back.
     """
-    cluster = np.zeros((_LANES, _LANES), np.int16)  # of the pair of live cards i and j
-    beaten = np.empty((_LANES, clusters, _LANES), np.int16)  # [i, cluster, j] as _count_beaten_by_card
+    cluster = np.zeros((_LANES, _LANES), np.int16)  # cluster of the pair of live cards i and j
+    beaten = np.empty((_LANES, clusters, _LANES), np.int16)  # [i, cluster, j] as `beaten` of abstraction.strength
     held = np.empty((_LANES, clusters), np.int32)  # hands of a cluster with live card i
     below = np.empty((COMBO_COUNT, clusters), np.int32)
     passed = np.empty(clusters, np.int32)
@@ -157,7 +166,10 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
 
 
 def _combo_clusters(clusters: ArrayLike) -> NDArray[np.int16]:
-    """Cluster of every combination, [1326] int16, from one for each class [169] or combination [1326]."""
+    """Return the cluster of every combination, [1326] int16.
+
+    `clusters` is given for classes [169] or combinations [1326].
+    """
     given = np.asarray(clusters)
     if given.shape not in {(PREFLOP_CLASSES,), (COMBO_COUNT,)} or not np.issubdtype(given.dtype, np.integer):
         raise ValueError(f"clusters have shape {given.shape} and dtype {given.dtype}: 169 or 1,326 integers are needed")
@@ -175,14 +187,16 @@ def ochs_features(
     out: NDArray[np.float32] | None = None,
     workers: int = 1,
 ) -> NDArray[np.float32]:
-    """Equity of river hands against each of k opponent clusters: [stop − start, 1326, k] float32.
+    """Return the equities of river hands against each of k opponent clusters.
 
-    Rows are the canonical boards [start, stop).  `clusters` is the cluster of each class of hole cards [169] or of each
-    combination [1326], 0 to k − 1: see `opponent_clusters`.  Features are the same for isomorphic hands only where the
-    combinations of a class agree.  An equity is (wins + ties/2) / hands, rounded once; ½ where cards leave no hand of
-    the cluster; −1 where the slot shares a card with the board.  All boards with k = 8 would take 5.7 GB, a thousand 42
-    MB: work by ranges.  Raises ValueError for clusters of another shape or with gaps, a range outside the boards, an
-    `out` of another shape or dtype, or workers < 1.
+    The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` is the cluster 0
+    to k − 1 of each preflop class [169] (`opponent_clusters`) or combination [1326].  Isomorphic hands have equal
+    features only if all combinations of a class have the same cluster.
+
+    An equity is (wins + ties/2) / hands, or ½ if no hand of the cluster is possible.  It is −1 if the slot shares a
+    card with the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
+
+    Raises `ValueError` for clusters with gaps, arguments out of range, or arrays of another shape or dtype.
     """
     cluster_of = _combo_clusters(clusters)
     count = int(cluster_of.max()) + 1

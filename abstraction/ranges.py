@@ -1,11 +1,13 @@
-"""Ranges as text: "AA,AKs:0.5,QQ+,A5s-A2s,AsAh", each item a set of combinations with one weight.
+"""Parses hand ranges such as "AA,AKs:0.5,QQ+,A5s-A2s,AsAh".
+
+Each item is a set of combinations with one weight:
 
     AA  AKs  AKo  AK     a pair; suited, offsuit and all combinations of two ranks
     AsAh                 one combination
-    TT+  A2s+  KTo+      and better: pairs up to aces; the lower card up to one below the higher
-    TT-77  A5s-A2s       from one to the other: pairs; the same higher card
-    76s-54s              both cards moving down together
-    item:0.5             weight of the item, 0 to 1; 1 where none is given
+    TT+  A2s+  KTo+      pairs up to aces; the lower card up to one below the higher
+    TT-77  A5s-A2s       a run of pairs; a run of lower cards with the same higher card
+    76s-54s              a run in which both cards decrease together
+    item:0.5             weight of the item, 0 to 1; without it 1
 
 A combination may be named twice only with the same weight.
 """
@@ -24,13 +26,13 @@ _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _SIDE = len(RANKS)
 _ALLOWED = "allowed are AA, AK, AKs, AKo, AsAh, TT+, KTo+, TT-77, A5s-A2s and 76s-54s, each with :weight or without"
 
-# A class of hands: higher rank, lower rank, and "s", "o" or "" for both (and for pairs).
+# A hand class: higher rank, lower rank, and "s", "o" or "" (both, and pairs).
 _HandClass = tuple[int, int, str]
 
 
 @cache
 def _members(hand: _HandClass) -> tuple[int, ...]:
-    """Combinations of a class."""
+    """Return the combinations of a class."""
     high, low, suited = hand
     return tuple(
         combo_index(4 * high + i, 4 * low + j)
@@ -41,7 +43,7 @@ def _members(hand: _HandClass) -> tuple[int, ...]:
 
 
 def _parse_class(text: str) -> _HandClass | None:
-    """The class a text such as "AKs" names, or None."""
+    """Return the class that a text such as "AKs" names, or None."""
     match = _CLASS.fullmatch(text)
     if match is None:
         return None
@@ -52,7 +54,7 @@ def _parse_class(text: str) -> _HandClass | None:
 
 
 def _better(hand: _HandClass) -> list[_HandClass]:
-    """The class and those above it: what "+" means."""
+    """Return the classes of an item with "+": the class itself and those above it."""
     high, low, suited = hand
     if high == low:
         return [(rank, rank, suited) for rank in range(high, len(RANKS))]
@@ -60,7 +62,7 @@ def _better(hand: _HandClass) -> list[_HandClass]:
 
 
 def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
-    """The classes from one to the other, in either order, or None if no such run exists."""
+    """Return the classes from one to the other, in either order, or None if they do not bound a run."""
     (high, low, suited), (other_high, other_low, other_suited) = max(first, last), min(first, last)
     if suited != other_suited or (high == low) != (other_high == other_low):
         return None
@@ -72,7 +74,7 @@ def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
 
 
 def _item_combos(text: str) -> list[int] | None:
-    """Combinations that an item without its weight names, or None if it names none."""
+    """Return the combinations that an item without its weight names, or None if it is not an item."""
     if re.fullmatch(f"(?:[{RANKS}][cdhs]){{2}}", text):
         return [combo_index(*parse_cards(text))]
     classes: list[_HandClass] | None = None
@@ -89,10 +91,10 @@ def _item_combos(text: str) -> list[int] | None:
 
 
 def parse_range(text: str) -> NDArray[np.float64]:
-    """Weight of every combination in a range text, [1326] float64 in 0..1; see the module for the items.
+    """Return the weight of every combination in a range text, [1326] float64 in 0..1.
 
-    Blanks around items are ignored and the empty text is the empty range.  Raises ValueError naming the item if it is
-    not one, its weight is not a number of 0..1, or it gives a combination another weight than an earlier item.
+    Spaces around items are ignored, and the empty text is the empty range.  Raises `ValueError` that quotes the item if
+    it is invalid, its weight is not in 0..1, or an earlier item gives a combination another weight.
     """
     weights = np.zeros(COMBO_COUNT)
     named = np.zeros(COMBO_COUNT, np.bool_)
@@ -119,10 +121,11 @@ def parse_range(text: str) -> NDArray[np.float64]:
 
 
 def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
-    """Weight of every combination, [1326] float64 in 0..1, of a text as `parse_range` takes it, or of numbers.
+    """Return the weight of every combination, [1326] float64 in 0..1, of a range text or of numbers.
 
-    169 numbers are hand classes by rows, AA AKs .. A2s, AKo KK KQs .. 22; 1,326 are combinations in our order.  Numbers
-    in a text stand between blanks or commas.  Raises `ValueError` as `parse_range`, and for another count of numbers.
+    169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations
+    (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` as `parse_range`, and for
+    another count of numbers.
     """
     numbers = given if not isinstance(given, str) else given.replace(",", " ").split()
     if isinstance(given, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):
@@ -139,7 +142,7 @@ def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
 
 
 def class_names() -> list[str]:
-    """Hand classes as the usual square of 13, row by row: AA AKs .. A2s, AKo KK .. 22."""
+    """Return the hand classes of the usual 13 x 13 grid, row by row: AA AKs .. A2s, AKo KK .. 22."""
     names = []
     for row, column in np.ndindex(_SIDE, _SIDE):
         high, low = RANKS[_SIDE - 1 - min(row, column)], RANKS[_SIDE - 1 - max(row, column)]
@@ -148,7 +151,7 @@ def class_names() -> list[str]:
 
 
 def class_of(hand_cards: NDArray[np.integer]) -> NDArray[np.int64]:
-    """[H] number of each hand's class in `class_names`, of its two cards [H, 2]."""
+    """Return the index in `class_names` of the class of each hand, [H], from its two cards [H, 2]."""
     rank = _SIDE - 1 - np.asarray(hand_cards, np.int64) // 4
     suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
     high, low = rank.min(axis=1), rank.max(axis=1)

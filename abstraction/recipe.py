@@ -1,21 +1,21 @@
-"""Recipes: one TOML file says how each street's hands are put into buckets.
+"""Abstraction recipes: a TOML file that states how each street's hands are put into buckets.
 
     seed = 0
     [flop]
     features = "histogram"
     buckets = 1000
 
-`lossless` keeps every class of hands apart; `histogram` describes a flop or turn hand by the distribution of its river
-strength; `potential` by the distribution over the next street's buckets; `ehs` and `ehs2` by its mean or mean square
-strength, cut at percentiles; `ochs` describes a river hand by its equity against clusters of opponent hands; `values`
-describes a hand by what it wins at each decision if both go on by the policies that the recipe names:
+* `lossless`: one bucket for each suit-isomorphism class of hands
+* `histogram`: clusters flop or turn hands by the distribution of their river strength
+* `potential`: clusters hands by their distribution over the next street's buckets
+* `ehs`, `ehs2`: percentiles of the mean strength, or of the mean squared strength
+* `ochs`: clusters river hands by their equities against clusters of opponent hands
+* `values`: clusters hands by what they win at each decision under the policies of `values = ["policy"]`
 
-    values = ["policy"]
+Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.history`).
 
-A bucket of a street that is `nested` lies inside one of the street before (`abstraction.history`).
-
-With a table `[deck]` the recipe is for games with that small deck.  Their streets have the names of hold'em's, from the
-preflop on, whatever is dealt on them; the last has what the river has.
+With a table `[deck]` the recipe is for games with that small deck.  Its streets have the names of hold'em's from the
+preflop on; the last street takes the features of the river.
 """
 
 import tomllib
@@ -35,23 +35,23 @@ ALLOWED = {
     "turn": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
     "river": ("ochs", "ehs", "values"),
 }
-"""Features that each street can have."""
+"""Features that each street of hold'em can have."""
 _ALLOWED_LAST = ("lossless", "ochs", "ehs", "values")
 _ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2", "values")
-"""And those with a small deck."""
+"""Features of the last street of a small deck, and of the streets before it."""
 LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
-"""Classes of hands up to a renaming of suits."""
+"""Number of suit-isomorphism classes of hands."""
 CLUSTERED = ("histogram", "potential", "ochs")
-"""Features that are clustered by k-means; the others need none."""
+"""Features that are clustered by k-means."""
 TWO_LEVELS_FROM = 5_000
-"""Buckets from which a street is clustered by two levels, unless the recipe says otherwise."""
+"""Number of buckets from which a street is clustered in two levels by default."""
 PERCENTILES = 1_000
-"""Of a street whose buckets remember (`abstraction.history`): what each bucket before is cut by."""
+"""Percentiles in the table of a street with history; each bucket before is divided at them (`abstraction.history`)."""
 _MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
-"""River hands that are clustered by default; the earlier streets have few distinct points and take all."""
+"""Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""
 SAMPLE_PER_BUCKET = 80
-"""And at least so many for each bucket."""
+"""Default sample of river hands for each bucket, if that is more than `SAMPLE`."""
 _LIMITS = {
     "buckets": (1, 2**31 - 1),
     "bins": (2, 1981),
@@ -62,7 +62,7 @@ _LIMITS = {
     "public": (0, 10_000),
 }
 _DEFAULTS = {"bins": 50, "clusters": 8, "iterations": 40}
-"""Of keys, where they apply and nothing is given."""
+"""Values of keys that apply to the features but are not given."""
 _COMMON = ("buckets", "distance", "sample", "iterations", "levels", "public", "nested")
 _KEYS: dict[str, tuple[str, ...]] = {
     "lossless": (),
@@ -73,24 +73,27 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "ochs": (*_COMMON, "clusters"),
     "values": ("buckets", "sample", "iterations"),
 }
-"""Of a stage's document, by features."""
+"""Keys of a stage's document, by features."""
 _APPLY = _KEYS | {"lossless": ("buckets",)} | dict.fromkeys(("ehs", "ehs2"), ("buckets", "public", "nested"))
-"""Keys of a street, by features; others are refused."""
+"""Keys that a street may have, by features; other keys are refused."""
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One street.  None stands for a default that `stage_document` resolves, where the key applies to the features."""
+    """One street.
+
+    None stands for a default that `stage_document` fills in if the key applies to the features.
+    """
 
     features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs", "values"]
-    buckets: int | None = None  # needed, except where lossless
-    distance: Literal["emd", "l2"] | None = None  # emd for histograms and potential, l2 for ochs
-    bins: int | None = None  # of a histogram
-    clusters: int | None = None  # of opponent hands
-    sample: int | None = None  # hands drawn by weight for the clustering, 0 all; all are assigned
-    iterations: int | None = None  # of Lloyd's algorithm, at most
-    levels: int | None = None  # 2: groups first, then buckets within them
-    public: int = 0  # clusters of boards, inside which the buckets lie
-    nested: bool = False  # a bucket determines that of the street before
+    buckets: int | None = None  # required unless lossless
+    distance: Literal["emd", "l2"] | None = None  # default: emd for histogram and potential, l2 for ochs
+    bins: int | None = None  # bins of a histogram
+    clusters: int | None = None  # clusters of opponent hands
+    sample: int | None = None  # hands drawn by weight for clustering, 0 for all; the others are assigned afterwards
+    iterations: int | None = None  # maximum number of Lloyd's iterations
+    levels: int | None = None  # 2: clusters groups first, then buckets within each group
+    public: int = 0  # number of board clusters within which buckets lie
+    nested: bool = False  # each bucket lies inside one bucket of the street before
 
 
 class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -102,15 +105,15 @@ class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     board_cards: Sequence[int] = (0, 1)
 
     def listing(self) -> DeckListing:
-        """Its hands and boards; `ValueError` for a deck that is none."""
+        """Return the deck's hands and boards; `ValueError` for an invalid deck."""
         return DeckListing(self.ranks, self.suits, self.hole_cards, tuple(self.board_cards))
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole abstraction: of hold'em, whose preflop is lossless by default, or of a small deck."""
+    """A whole abstraction of hold'em, whose preflop is lossless by default, or of a small deck."""
 
     seed: int = 0
-    values: Sequence[str] = ()  # policies, by which features = "values" go; beside the recipe
+    values: Sequence[str] = ()  # policies for features = "values"; paths relative to the recipe
     deck: DeckRecipe | None = None
     preflop: StreetRecipe = StreetRecipe(features="lossless")
     flop: StreetRecipe | None = None
@@ -119,11 +122,11 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def streets(self) -> tuple[str, ...]:
-        """Those of the game."""
+        """Names of the game's streets."""
         return STREETS if self.deck is None else STREETS[: len(self.deck.board_cards)]
 
     def part(self, street: str) -> StreetRecipe:
-        """What is said of a street; `ValueError` where that is nothing."""
+        """Return the recipe of a street; `ValueError` if it is missing."""
         found: StreetRecipe | None = getattr(self, street)
         if found is None:
             raise ValueError(f"[{street}] is missing: the recipe needs {', '.join(self.streets[1:])}")
@@ -131,7 +134,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def load_recipe(path: Path) -> Recipe:
-    """Read a recipe; `ValueError` of one sentence naming the file, the key and what is allowed."""
+    """Read a recipe; `ValueError` in one sentence that names the file, the key and the allowed values."""
     try:
         with reading(path):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -150,7 +153,7 @@ def load_recipe(path: Path) -> Recipe:
 
 
 def check_recipe(recipe: Recipe) -> None:
-    """Raise `ValueError` of one sentence, naming the key and what is allowed, unless the recipe can be built."""
+    """Raise `ValueError`, naming the key and the allowed values, unless the recipe can be built."""
     if recipe.deck is not None:
         _check_deck(recipe)
     parts = {street: recipe.part(street) for street in recipe.streets}
@@ -175,7 +178,7 @@ def _check_values_keys(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
 
 
 def _check_keys(street: str, part: StreetRecipe) -> None:
-    """Raise `ValueError` for a key that is given and means nothing for the features of its street."""
+    """Raise `ValueError` if a key is given that does not apply to the features of its street."""
     for field in msgspec.structs.fields(StreetRecipe):
         key, value = field.name, getattr(part, field.name)
         if key != "features" and value != field.default and key not in _APPLY[part.features]:
@@ -188,7 +191,10 @@ def _check_keys(street: str, part: StreetRecipe) -> None:
 
 
 def _check_count(recipe: Recipe, street: str) -> None:
-    """Raise `ValueError` for more buckets than a street has classes of hands, or in a small deck hands and boards."""
+    """Raise `ValueError` if a street has more buckets than classes of hands.
+
+    The limit of a small deck is its number of pairs of hand and board.
+    """
     buckets = recipe.part(street).buckets
     if recipe.deck is None:
         most = LOSSLESS_BUCKETS[street]
@@ -257,7 +263,10 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
 
 
 def remembers(recipe: Recipe, street: str) -> bool:
-    """Whether a street's buckets are made by `abstraction.history`: hold'em's nested ones, but a flop's in 169."""
+    """Return whether a street's buckets have a history (`abstraction.history`).
+
+    These are nested streets of hold'em, except a flop nested in the 169 preflop classes.
+    """
     lossless = street == "flop" and recipe.preflop.features == "lossless"
     return recipe.deck is None and recipe.part(street).nested and not lossless
 
@@ -285,13 +294,16 @@ def _check_history(recipe: Recipe, street: str, part: StreetRecipe) -> None:
 
 
 def bucket_count(recipe: Recipe, street: str) -> int:
-    """Buckets that a recipe of hold'em makes on a street."""
+    """Return the number of buckets of a hold'em recipe on a street."""
     part = recipe.part(street)
     return LOSSLESS_BUCKETS[street] if part.features == "lossless" else part.buckets or 0
 
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
-    """What decides a street's buckets, defaults resolved: two recipes that agree here, and in parents, share it."""
+    """Return all settings that determine a street's buckets, with defaults filled in.
+
+    Two recipes with equal documents and equal parent stages share the stage.
+    """
     part, small = recipe.part(street), recipe.deck is not None
     document: dict[str, Any] = {"street": street, "features": part.features}
     for key in _KEYS[part.features]:
@@ -309,7 +321,7 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
         if remembers(recipe, street):
             return document | {"percentiles": PERCENTILES, "seed": recipe.seed}
         return document | ({"nested": True} if part.nested else {})
-    buckets = part.buckets or 0  # there: `check_recipe` has seen to it
+    buckets = part.buckets or 0  # not None: `check_recipe` requires it
     if part.distance is None:
         document["distance"] = "l2" if part.features == "ochs" else "emd"
     if part.sample is None:
@@ -321,23 +333,29 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
 
 
 def next_street(recipe: Recipe, street: str) -> str | None:
-    """The street whose buckets this one's features are made of: the next one for `potential`, else none."""
+    """Return the street whose buckets this one's features use: the next street for `potential`, else None."""
     return STREETS[STREETS.index(street) + 1] if recipe.part(street).features == "potential" else None
 
 
 def street_before(recipe: Recipe, street: str) -> str | None:
-    """The street inside whose buckets this one's lie, if nested; hold'em's 169 classes need not be built."""
+    """Return the street within whose buckets this street is nested, else None.
+
+    A flop nested in the 169 preflop classes needs no preflop stage.
+    """
     nested = recipe.part(street).nested if recipe.deck is not None else remembers(recipe, street)
     return STREETS[STREETS.index(street) - 1] if nested else None
 
 
 def parent_streets(recipe: Recipe, street: str) -> list[str]:
-    """Streets that must be built before this one."""
+    """Return the streets that must be built before this one."""
     return [other for other in (next_street(recipe, street), street_before(recipe, street)) if other is not None]
 
 
 def build_order(recipe: Recipe) -> list[str]:
-    """Streets in an order in which each comes after those it needs; `ValueError` where two need each other."""
+    """Return the streets in an order that builds parents first.
+
+    Raises `ValueError` if two streets need each other.
+    """
     order: list[str] = []
 
     def add(street: str, waiting: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What is known of a street's buckets: their sizes, and the equity of the hands in them, over all hands."""
+"""Statistics of a street's buckets over all dealt hands: sizes, mean equity and its spread."""
 
 from typing import Any, NamedTuple
 
@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 from abstraction.features import StreetHands
 from abstraction.kernels.jit import njit
 
-_DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a table
-_BOARDS = 1024  # whose hands are paired at a time, else
+_DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a dense table
+_BOARDS = 1024  # boards whose hands are paired at a time if the table would be larger
 
 
 class BucketTotals(NamedTuple):
-    """Of the buckets of one street."""
+    """Statistics of the buckets of one street."""
 
     hands: NDArray[np.int64]
-    """[K] dealt hands in each"""
+    """[K] number of dealt hands"""
     equity: NDArray[np.float64]
-    """[K] mean E[HS], 0 to 1; ½ where there is no hand"""
+    """[K] mean E[HS], 0 to 1; ½ for an empty bucket"""
     spread: NDArray[np.float64]
-    """[K] standard deviation of E[HS] inside"""
+    """[K] standard deviation of E[HS] within the bucket"""
 
 
 @njit
@@ -46,9 +46,9 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
 
 
 def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
-    """Totals over bucket [boards, slots] of a street, with sums of strength [boards, slots] of the same hands.
+    """Return the statistics of `bucket` [boards, slots], a street's table with `buckets` buckets.
 
-    Boards count as often as they occur.
+    `sums` [boards, slots] are summed strengths.  Each board counts as often as it is dealt.
     """
     multiplicity = street.times(0, len(bucket))
     unused = bucket.dtype.type(np.iinfo(bucket.dtype).max)
@@ -74,9 +74,10 @@ def _add_pairs(first, second, multiplicity, unused, counts):
 def bucket_pairs(
     street: StreetHands, first: NDArray[Any], second: NDArray[Any], buckets: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of buckets that share hands, and how many: keys first·K2 + second [P], ascending, and counts [P].
+    """Return the pairs of buckets that share hands, and the number of hands they share.
 
-    first and second [boards, slots] are two tables of one street, of K1 and K2 buckets.
+    `first` and `second` [boards, slots] are two tables of one street with `buckets` = (K1, K2).  The result is keys
+    first·K2 + second [P], ascending, and counts [P].
     """
     multiplicity = street.times(0, len(first))
     mark = first.dtype.type(np.iinfo(first.dtype).max)
@@ -100,7 +101,7 @@ def bucket_pairs(
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:
-    """Facts of `mccfr abstraction info`: sizes in hands, empty buckets, spread and share of the equity's variance."""
+    """Return the bucket statistics that `mccfr abstraction info` prints."""
     hands = totals.hands.astype(np.float64)
     overall = float(hands @ totals.equity / hands.sum())
     within = float(hands @ np.square(totals.spread))

@@ -1,13 +1,11 @@
-"""Abstractions of games with a small deck, by the features of hold'em's, over every listed board.
+"""The `Deck` of games with a small deck: hold'em's features computed directly over all listed boards.
 
-What hold'em has on canonical boards is computed here on all of them, straight from its definition, since there are few:
-strength is 2·wins + ties against every hand that shares no card (`abstraction.strength`), sums go over the boards that
-may follow, histograms count them, OCHS (`abstraction.ochs`) takes equities against clusters of the classes of hole
-cards, potential-aware rows are sorted projections of the next street's buckets (`abstraction.clustering.potential`).
+Strength is 2·wins + ties against every hand that shares no card (`abstraction.strength`).  OCHS (`abstraction.ochs`)
+and potential-aware features (`abstraction.clustering.potential`) are as in hold'em.
 
-Boards are listed in order of dealing, so that here, unlike there, every street may be nested in the one before.  Hands
-that differ by a renaming of suits, or boards by the order in which their cards came, have the same description to the
-last bit, and so the same bucket, except where buckets are nested, or lossless: these tell the order.
+Boards are listed in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and boards
+that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and lossless
+buckets distinguish the order.
 """
 
 from functools import cached_property
@@ -30,7 +28,7 @@ from abstraction.recipe import STREETS
 
 
 class SmallDeck(Deck):
-    """The listed deck of a recipe.  H hands, C classes of them, B boards of a street, U full boards as sets."""
+    """The listed deck of a recipe: H hands in C classes, B boards of a street, U distinct full card sets."""
 
     def __init__(self, listing: DeckListing, workers: int = 1) -> None:
         self.listing, self._workers = listing, workers
@@ -39,28 +37,28 @@ class SmallDeck(Deck):
         return STREETS.index(street)
 
     def hands(self, street: str) -> StreetHands:
-        """As `Deck.hands`."""
+        """Return the hands of a street on its listed boards."""
         return ListedStreet(self.listing, self._street(street))
 
     # --- strengths ---
 
     @cached_property
     def _full_boards(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """One full board of each set of cards [U], and the set of each full board [B]."""
+        """One full board of each card set [U], and the card set of each full board [B]."""
         boards = np.sort(self.listing.boards[-1], axis=1)
         _, first, which = np.unique(boards, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
 
     @cached_property
     def _disjoint(self) -> NDArray[np.bool_]:
-        """[H, H] whether two hands share no card."""
+        """[H, H] bool: two hands share no card."""
         held = np.zeros((len(self.listing.hands), self.listing.cards), np.int64)
         for column in range(self.listing.hole_cards):
             held[np.arange(len(held)), self.listing.hands[:, column]] = 1
         return held @ held.T == 0
 
     def _wins2(self, board: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Hands [n] that a full board leaves, and 2 for each that one beats, 1 for each that it ties with: [n, n]."""
+        """Return the n hands possible on a full board, and [n, n] 2 for a win, 1 for a tie of the row's hand."""
         strength = self.listing.strength[board]
         live = np.flatnonzero(strength >= 0)
         mine, other = strength[live][:, None], strength[live][None]
@@ -68,7 +66,7 @@ class SmallDeck(Deck):
 
     @cached_property
     def river(self) -> NDArray[np.int64]:
-        """[B, H] strength on full boards, 2·wins + ties; 0 where hand and board share a card."""
+        """[B, H] strength 2·wins + ties on full boards; 0 for a shared card."""
         first, which = self._full_boards
         found = np.zeros((len(first), len(self.listing.hands)), np.int64)
         for row, board in enumerate(first.tolist()):
@@ -77,24 +75,27 @@ class SmallDeck(Deck):
         return found[which]
 
     def _summed(self, values: NDArray[np.int64], street: int) -> NDArray[np.int64]:
-        """[B, H] of full boards, added up over those that follow each board of a street."""
+        """Return values [B, H] of full boards, summed over the full boards that follow each board of a street."""
         for later in range(self.listing.streets - 1, street, -1):
             parents = self.listing.parents[later]
             values = np.add.reduceat(values, np.flatnonzero(np.diff(parents, prepend=-1)), axis=0)
         return values
 
     def sums(self, street: str) -> NDArray[np.int64]:
-        """As `Deck.sums`."""
+        """Return the strength of each hand, summed over all full boards that can follow."""
         return self._summed(self.river, self._street(street))
 
     def squares(self, street: str) -> NDArray[np.int64]:
-        """As `Deck.squares`."""
+        """Return the squared strength of each hand, summed over all full boards that can follow."""
         return self._summed(np.square(self.river), self._street(street))
 
     # --- descriptions ---
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """As `Deck.lossless`; boards in order of dealing, so that nothing is forgotten."""
+        """Return the number of suit-isomorphism classes and the class of each hand.
+
+        Boards are in order of dealing, so the classes have perfect recall.
+        """
         share(0.0)
         numbers = self.listing.numbers(self._street(street), merge_suits=True)
         count = int(numbers.max()) + 1
@@ -102,7 +103,7 @@ class SmallDeck(Deck):
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
     def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """As `Deck.alike`."""
+        """Return the suit-isomorphism class of each hand on boards [n], [n, H]; −1 marks a shared card."""
         found: NDArray[np.int64] = self._alike[self._street(street)][boards]
         return found
 
@@ -112,7 +113,7 @@ class SmallDeck(Deck):
         return [numbers.astype(np.int64) for numbers in numbered]
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
-        """As `Deck.features`."""
+        """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         street = document["street"]
         if document["features"] == "histogram":
             return self._histogram(street, document["bins"])
@@ -123,7 +124,7 @@ class SmallDeck(Deck):
         return self._potential(street, near.following)
 
     def _counts(self, street: int, bins: int, first: int, last: int) -> NDArray[np.uint32]:
-        """[last - first, H, bins] run-outs by bin of river strength."""
+        """Return [last − first, H, bins] counts of run-outs by river strength."""
         hands, above = len(self.listing.hands), np.arange(len(self.listing.boards[-1]), dtype=np.int32)
         for later in range(self.listing.streets - 1, street, -1):
             above = self.listing.parents[later][above]
@@ -148,7 +149,7 @@ class SmallDeck(Deck):
 
     @cached_property
     def _classes(self) -> NDArray[np.int64]:
-        """[H] class of hole cards of each hand, up to a renaming of suits."""
+        """[H] preflop class of each hand, up to a permutation of suits."""
         suits = self.listing.suits
         held = self.listing.hands[:, : self.listing.hole_cards].tolist()
         kinds = [(*sorted(card // suits for card in hand), len({card % suits for card in hand})) for hand in held]
@@ -159,7 +160,7 @@ class SmallDeck(Deck):
         classes, weights = self._classes, np.bincount(self._classes)
         member = np.zeros((len(classes), len(weights)), np.int64)
         member[np.arange(len(classes)), classes] = 1
-        # Of a class over all full boards, whether or not a board lies on the first street.
+        # counts of a class over all full boards, also if the first street has board cards
         counts = self._counts(0, DEFAULT_BINS, 0, len(self.listing.boards[0])).sum(axis=0, dtype=np.int64)
         sums = self._summed(self.river, 0).sum(axis=0)
         cluster = cluster_classes(member.T @ counts, weights, sums @ member, clusters, seed)
@@ -197,7 +198,7 @@ class SmallDeck(Deck):
             out = np.zeros((last - first, free.shape[1], kept * positions.shape[1]), np.float32)
             for board in range(first, last):
                 below = following.table[starts[board] : starts[board + 1]].astype(np.int64)
-                # Blocked boards are marked by the largest number and go to the end.
+                # Shared cards have the largest number and are sorted to the end.
                 buckets = np.sort(below, axis=0)[:count, free[board]].T
                 out[board - first, free[board]] = potential_points(buckets, positions)
             return out
@@ -213,10 +214,10 @@ class SmallDeck(Deck):
             lambda centres: centres.astype(np.float64) @ towards,
         )
 
-    # --- what buckets are nested in ---
+    # --- parents of nested buckets ---
 
     def parents(self, document: dict[str, Any], near: Near) -> Rows | None:
-        """As `Deck.parents`: buckets of the street before, clusters of boards, or nothing."""
+        """Return the parents of a street's buckets: buckets of the street before, clusters of boards, or None."""
         number = self._street(document["street"])
         if document.get("nested"):
             assert near.before is not None
@@ -228,7 +229,10 @@ class SmallDeck(Deck):
         return lambda first, last: np.broadcast_to(label[first:last, None], (last - first, slots))
 
     def _board_clusters(self, street: int, clusters: int, seed: int) -> NDArray[np.int32]:
-        """[B] cluster of each board by the mean strength of each class of hole cards on it (½ where none is left)."""
+        """Return the cluster of each board, [B], by the mean strength of each preflop class on it.
+
+        A class without a possible hand has ½.
+        """
         classes, free = self._classes, self.listing.free(street)
         member = np.zeros((len(classes), int(classes.max()) + 1), np.int64)
         member[np.arange(len(classes)), classes] = 1

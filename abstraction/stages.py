@@ -1,8 +1,8 @@
-"""What is done for one street: describe its hands, cluster them, and say how good the buckets are.
+"""Builds one street of an abstraction: features, clustering, assignment and statistics of the buckets.
 
-Lossless streets have a bucket for every class of hands, as `abstraction.isomorphism` numbers them.  `ehs` and `ehs2`
-are percentiles of the mean strength and of the mean square.  Everything else is k-means of distinct points with exact
-weights: flat, by two levels, or inside clusters of boards or preflop buckets.
+Lossless streets have one bucket for each suit-isomorphism class (`abstraction.isomorphism`).  `ehs` and `ehs2` are
+percentiles of the mean and mean squared strength.  All other features use k-means of distinct weighted points: flat, in
+two levels, or within clusters of boards or parent buckets.
 """
 
 import time
@@ -33,9 +33,9 @@ _ROWS = 2048  # boards whose buckets are looked up at a time
 
 
 class Phases:
-    """Where a stage is: tells the part it is at and the share of that part that is done, and how long each part took.
+    """Reports and times the phases of a stage: features, clustering, assignment, quality and files.
 
-    Parts are features, clustering, assignment, quality and files, as far as a stage has them.
+    A stage may skip phases.  `tell` is called with the phase and its completed share, 0 to 1.
     """
 
     def __init__(self, tell: Callable[[str, float], None]) -> None:
@@ -44,10 +44,10 @@ class Phases:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Share]:
-        """Time a part; yields a function to be told the share of it that is done."""
+        """Time a phase; yields a function that takes its completed share."""
         began = time.perf_counter()
         self._tell(name, 0.0)
-        yield lambda share: self._tell(name, min(0.99, share))  # 1 when it is over, and once
+        yield lambda share: self._tell(name, min(0.99, share))  # 1 is reported once, at the end
         self.seconds[name] = round(time.perf_counter() - began, 3)
         self._tell(name, 1.0)
 
@@ -56,20 +56,20 @@ class Stage(NamedTuple):
     """The buckets of one street."""
 
     arrays: dict[str, NDArray[Any]]
-    """bucket [boards, slots]; hands and equity [K]; centres [K, D] where hands were clustered; else history, if any"""
+    """bucket [boards, slots]; hands and equity [K]; centres [K, D] if clustered; history if there is one"""
     facts: dict[str, Any]
-    """for `mccfr abstraction info`"""
+    """statistics for `mccfr abstraction info`"""
 
 
 class StageMaker:
-    """Makes stages of one recipe's documents (`stage_document`); what several of them need is computed once."""
+    """Builds stages from the documents of one recipe (`stage_document`).  Shared inputs are computed once."""
 
     def __init__(self, workers: int, deck: Deck | None = None) -> None:
-        """`deck` None: the standard one."""
+        """`deck` None is the 52-card deck."""
         self._deck, self._workers = deck or StandardDeck(workers), workers
 
     def make(self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases) -> Stage:
-        """The stage of a document; `near` are those that it is made of."""
+        """Return the stage of a document; `near` holds the results of other stages that it needs."""
         street, features = document["street"], document["features"]
         try:
             if features == "lossless":
@@ -99,9 +99,9 @@ class StageMaker:
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
     def _percentiles(self, document: dict[str, Any], near: Near, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        """Buckets of equal weight by E[HS] or E[HS²], weakest first; nested ones of each parent by themselves.
+        """Return buckets of equal weight by E[HS] or E[HS²], weakest first, within each parent if nested.
 
-        Where hands remember the street before (`abstraction.history`), percentiles and their history.
+        Streets with history (`abstraction.history`) get percentiles and a history instead of buckets.
         """
         buckets, street = document.get("percentiles", document["buckets"]), self._deck.hands(document["street"])
         with phases.phase("features"):
@@ -160,7 +160,7 @@ class StageMaker:
     def _by_value(
         self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
     ) -> tuple[NDArray[Any], Stage]:
-        """See `abstraction.values`."""
+        """Return the buckets of `features = "values"`, see `abstraction.values`."""
         k, street, deck = document["buckets"], document["street"], self._deck
         assert near.values is not None
         with phases.phase("features") as share:
@@ -191,10 +191,10 @@ def _check_k(k: int, points: NDArray[Any]) -> None:
 
 
 class _Keys:
-    """Values of hands in one number with what their buckets lie in: parent times `span`, plus value."""
+    """Keys of hands that combine parent and value: parent · `span` + value."""
 
     def __init__(self, values: NDArray[Any], parents: Rows | None) -> None:
-        """`values` [boards, slots], whole numbers from 0 where there are `parents`; without them keys are values."""
+        """`values` [boards, slots] are the keys if there are no `parents`; else they are integers from 0."""
         self._values, self._parents = values, parents
         self.span = 0 if parents is None else int(values.max()) + 1
 
@@ -202,7 +202,7 @@ class _Keys:
         return len(self._values)
 
     def rows(self, first: int, last: int) -> NDArray[Any]:
-        """[last - first or fewer, slots] of boards [first, last)."""
+        """Return the keys of boards [first, last), [last − first or fewer, slots]."""
         values = self._values[first:last]
         if self._parents is None:
             return values
@@ -210,7 +210,7 @@ class _Keys:
 
 
 def _hands_of_keys(keys: _Keys, street: StreetHands) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Distinct keys [V] of the used slots, ascending, and how many hands have each."""
+    """Return the distinct keys [V] of the used slots, ascending, and the number of dealt hands of each."""
     found, counts = [], []
     for first in range(0, len(keys), _ROWS):
         rows = keys.rows(first, first + _ROWS)
@@ -224,9 +224,10 @@ def _hands_of_keys(keys: _Keys, street: StreetHands) -> tuple[NDArray[Any], NDAr
 
 
 def _lowest_keys(keys: NDArray[Any], hands: NDArray[np.float64], span: int, buckets: int) -> NDArray[Any]:
-    """[buckets] smallest key of each bucket, ascending: percentiles, inside each parent if `span` is not 0.
+    """Return the smallest key of each bucket, [buckets] ascending.
 
-    Parents share the buckets as nested clusters do: by how far the values in them spread.
+    Buckets are percentiles; if `span` > 0, percentiles within each parent.  Parents get a number of buckets by the
+    spread of their values, as for nested clusters.
     """
     if not span:
         return percentile_buckets(keys, hands, buckets).lowest
@@ -235,7 +236,7 @@ def _lowest_keys(keys: NDArray[Any], hands: NDArray[np.float64], span: int, buck
     members = group_members(inside.astype(np.int32), len(parents))
     room = np.diff(members.starts)
     shares = share_buckets(group_needs(Problem(points, hands, distance_code("l2"), 1), members), room, buckets)
-    parts = np.split(np.arange(len(keys)), np.cumsum(room)[:-1])  # keys ascend, so that parents lie together
+    parts = np.split(np.arange(len(keys)), np.cumsum(room)[:-1])  # keys ascend, so a parent's are adjacent
     return np.concatenate(
         [percentile_buckets(keys[mine], hands[mine], share).lowest for mine, share in zip(parts, shares, strict=True)]
     )
@@ -244,7 +245,7 @@ def _lowest_keys(keys: NDArray[Any], hands: NDArray[np.float64], span: int, buck
 def _drawn(
     weights: NDArray[np.float64], sample: int, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
-    """Points that `sample` hands drawn by weight fall on, and how many on each; None where all points are taken."""
+    """Draw `sample` hands by weight; return their points and the hands on each, or None for all points."""
     if sample == 0 or sample >= weights.sum():
         return None
     draws = np.random.Generator(np.random.PCG64([seed, 2])).random(sample)
@@ -255,11 +256,11 @@ def _drawn(
 
 
 class _Found(NamedTuple):
-    """Buckets of all points."""
+    """The bucket of every point."""
 
     centres: NDArray[np.float32]
     labels: NDArray[np.int32]
-    parents: NDArray[np.int64]  # [k] what each bucket lies in, all 0 where nothing is nested
+    parents: NDArray[np.int64]  # [k] parent of each bucket, all 0 without nesting
     inertia: float
     iterations: int
 
@@ -272,7 +273,7 @@ def _cluster(
     keeper: Keeper,
     share: Share,
 ) -> _Found:
-    """Cluster the chosen points, or all, and give every point its bucket."""
+    """Cluster the chosen points (None: all), and assign every point to a bucket."""
     part = whole
     if chosen is not None:
         part = Problem(np.ascontiguousarray(whole.points[chosen[0]]), chosen[1], whole.metric, whole.workers)
@@ -324,7 +325,7 @@ def _nested(
     keeper: Keeper,
     share: Share,
 ) -> _Found:
-    """Cluster inside each parent, which gets its share of the buckets; points keep to the buckets of their parent."""
+    """Cluster within each parent, which gets a share of the buckets."""
     count = int(parents.max()) + 1
     inside = parents if chosen is None else parents[chosen]
     members = group_members(inside, count)
@@ -360,8 +361,8 @@ def _nested(
 
 
 def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:
-    """[boards, slots] bucket of each slot."""
-    # One more entry, which −1 reaches: the mark of unused slots.
+    """Return the bucket of each slot, [boards, slots]."""
+    # The additional last entry is the mark of unused slots, which have index −1.
     marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))
     bucket = np.empty(hands.numbers.shape, labels.dtype)
     for first in range(0, len(bucket), _ROWS):

@@ -1,12 +1,12 @@
-"""Exact strength of hands against a uniformly random opponent hand: river strength, E[HS] and E[HS²].
+"""Exact hand strength against a uniformly random opponent hand: river strength, E[HS] and E[HS²].
 
-The *river strength* of a hand is the integer 2·wins + ties against the 990 opponent hands that share no card with it or
-the board, 0 to 1,980; HS is that divided by 1,980.  A hand on an earlier street has one river strength per run-out
-(unordered cards to come: 46 on the turn, 1,081 on the flop, 2,118,760 before it).  Everything is counted and summed in
-integers, so results are exact and do not depend on the order of work.
+The *river strength* of a hand is the integer 2·wins + ties against opponent hands, 0 to 1,980.  It counts the 990 hands
+that share no card with hand or board.  HS is the river strength divided by 1,980.  A hand on an earlier street has one
+river strength for each run-out, an unordered set of cards to come.  All counts and sums are integers, so results are
+exact.
 
-Arrays have one row per canonical board (`abstraction.boards`) and 1,326 hole-card slots.  Functions take a range of
-boards and an array to write to, so that a long job can go on where it stood.
+Arrays have one row for each canonical board (`abstraction.boards`) and 1,326 hole-card slots.  Functions take a range
+of boards, so that a long computation can be divided and resumed.
 """
 
 from typing import NamedTuple
@@ -33,42 +33,42 @@ from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
 
 OPPONENT_HANDS = 990
 STRENGTH_LIMIT = 2 * OPPONENT_HANDS
-"""Largest river strength: 1,980."""
+"""Largest river strength, 1,980."""
 BLOCKED = 65535
-"""Stands in the river strengths of slots that share a card with the board."""
+"""River strength of slots that share a card with the board."""
 RUNOUTS = {0: 2_118_760, 3: 1_081, 4: 46, 5: 1}
-"""Unordered run-outs to the river that a hand has, by number of cards on the board."""
+"""Number of unordered run-outs of a hand, by number of board cards."""
 BOARD_RUNOUTS = {3: 1_176, 4: 48}
-"""Unordered run-outs of a board alone, by its number of cards; the difference hold one of a hand's cards."""
+"""Number of unordered run-outs of a board alone, by number of its cards.  A hand's cards exclude some of them."""
 
 LIVE_CARDS = 47
-_LANES = 48  # columns of a card pair table: a whole number of vectors
-_NEVER = 32767  # order of a card paired with itself: above every hand's, so that it never counts as beaten
-_HAND_STRENGTHS = 7463  # of the evaluator: 1 to 7,462
-_CHUNK = 256  # boards per call of a kernel
+_LANES = 48  # columns of a card pair table: a multiple of the vector length
+_NEVER = 32767  # order of a card paired with itself, above every hand's, so that it never counts as beaten
+_HAND_STRENGTHS = 7463  # size of a table indexed by the evaluator's strengths, 1 to 7,462
+_CHUNK = 256  # boards in one call of a kernel
 
 
 class PairOrder(NamedTuple):
-    """The hands of one river board by order of strength, laid out by pairs of its 47 live cards: scratch."""
+    """Scratch memory: order of strength of the hands of one river board, by pairs of its 47 live cards."""
 
     board: NDArray[np.int8]
-    """[5] the board: set by the caller"""
+    """[5] the board, set by the caller"""
     live: NDArray[np.int64]
-    """[48] the cards not on the board, ascending (and one place over)"""
+    """[48] the cards that are not on the board, ascending (the last entry is unused)"""
     order: NDArray[np.int16]
-    """[48, 48] which distinct strength, from 0, the two cards of those places have; 32,767 on and past the diagonal"""
+    """[48, 48] rank among the distinct strengths, from 0, of the hand of two live cards; 32,767 if it is no hand"""
     strength: NDArray[np.int16]
-    """[1326] strength of each combination, −1 where it overlaps the board"""
+    """[1326] strength of each combination; −1 for a shared card"""
     order_of: NDArray[np.int16]
-    """[7464] order of each strength that occurs"""
+    """[7464] rank among the distinct strengths of each strength that occurs"""
     occurs: NDArray[np.uint8]
-    """[7464] flags of strengths, all 0 between calls"""
+    """[7464] flags of the strengths that occur; all 0 between calls"""
     occurs_words: NDArray[np.uint64]
-    """[933] the same memory, eight flags at a time"""
+    """[933] the same memory, eight flags in each word"""
 
 
 def pair_order() -> PairOrder:
-    """Scratch for one thread."""
+    """Return scratch memory for one thread."""
     occurs = np.zeros(-(-_HAND_STRENGTHS // 8) * 8, np.uint8)
     return PairOrder(
         board=np.zeros(5, np.int8),
@@ -86,7 +86,7 @@ def pair_order() -> PairOrder:
 
 @part_njit
 def fill_pair_order(tables, pairs):
-    """Set everything in `pairs` for pairs.board; returns the number of distinct strengths, at most 1,081."""
+    """Fill `pairs` for the board pairs.board; return the number of distinct strengths, at most 1,081."""
     fill_board_strengths(tables, pairs.board, pairs.strength)
     board, live, strength = pairs.board, pairs.live, pairs.strength
     count = 0
@@ -97,7 +97,7 @@ def fill_pair_order(tables, pairs):
             count -= board[i] == card
     for combo in range(COMBO_COUNT):
         pairs.occurs[max(strength[combo], 0)] = 1
-    pairs.occurs[0] = 0  # where the overlapping combinations went
+    pairs.occurs[0] = 0  # entry of the combinations that share a card with the board
     distinct = 0
     for word in range(pairs.occurs_words.shape[0]):
         if pairs.occurs_words[word]:
@@ -116,8 +116,10 @@ def fill_pair_order(tables, pairs):
 
 @part_njit
 def _count_beaten_by_card(order, beaten):
-    """Write to beaten [48, 48] int16, for the hand of live cards i and j, twice the hands with i that are weaker plus
-    those that are as strong (itself among them)."""
+    """Write twice the weaker hands plus the equal hands that contain card i to beaten [48, 48] int16.
+
+    Entry [i, j] compares them with the hand of live cards i and j, which counts itself as equal.
+    """
     beaten[:] = 0
     for i in range(LIVE_CARDS):
         for other in range(LIVE_CARDS):
@@ -128,10 +130,10 @@ def _count_beaten_by_card(order, beaten):
 
 @nogil_allocating_njit
 def fill_river_strengths(tables, boards, pairs, start, stop, out):
-    """Write the river strengths of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326] uint16.
+    """Write the river strengths of boards [start, stop) of boards [N, 5] int8.
 
-    A hand is compared with all 1,081, less those that hold its first card, less those that hold its second; it is
-    itself among each of the three.
+    `out` is [stop − start, 1326] uint16.  A hand is compared with all 1,081 hands, less those with its first card, less
+    those with its second (inclusion and exclusion).  It counts itself in each of the three.
     """
     beaten = np.empty((_LANES, _LANES), np.int16)
     below = np.empty(COMBO_COUNT, np.int32)
@@ -160,8 +162,7 @@ def fill_river_strengths(tables, boards, pairs, start, stop, out):
 def list_runouts(tables, boards, index, rivers, permutations):
     """Write the run-outs of board `index` of boards [N, 3 or 4] to rivers and permutations [1176] int64.
 
-    These are the canonical index of each river board and the suit permutation that leads there.  Returns the number of
-    run-outs: 48 or 1,176.
+    They are the canonical index of each river board and its suit permutation.  Returns their number, 48 or 1,176.
     """
     a, b, c = np.int64(boards[index, 0]), np.int64(boards[index, 1]), np.int64(boards[index, 2])
     count = 0
@@ -184,10 +185,10 @@ def list_runouts(tables, boards, index, rivers, permutations):
 
 @nogil_allocating_njit
 def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
-    """Add up river [134459, 1326] uint16 and its squares over the run-outs of boards [start, stop) of [N, 3 or 4].
+    """Sum river strengths and their squares over the run-outs of boards [start, stop) of [N, 3 or 4].
 
-    Adds to sums and squares [stop − start, 1326] int64.  Blocked run-outs add 65,535 and its square: the caller takes
-    them off, which spares a branch for each of a billion look-ups.
+    Adds to sums and squares [stop − start, 1326] int64.  `river` is [134459, 1326] uint16.  Run-outs that share a card
+    with the hand add 65,535 and its square, which saves a branch; the caller subtracts them.
     """
     rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
     hole_permutation = tables.hole_permutation
@@ -202,9 +203,10 @@ def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
 
 @nogil_njit
 def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
-    """Count river [stop − start, 1326] uint16, the strengths of boards [start, stop), into out [169, 1982] int64.
+    """Count the river strengths of boards [start, stop) by preflop class.
 
-    Each board counts as often as its multiplicity [134459] says; the last column takes the blocked slots.
+    Adds to out [169, 1982] int64.  `river` is [stop − start, 1326] uint16.  Each board counts `multiplicity` [134459]
+    times. The last column counts slots that share a card with the board.
     """
     for index in range(start, stop):
         for combo in range(COMBO_COUNT):
@@ -214,7 +216,10 @@ def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
 
 @part_njit
 def _add_hand(tables, combos, combo, board, strength, out):
-    """Add one hand's strength on a five-card board, and its square, to out [2] int64; straight from the definition."""
+    """Add one hand's strength on a five-card board, and its square, to out [2] int64.
+
+    The strength is computed by direct comparison with every opponent hand.
+    """
     fill_board_strengths(tables, board, strength)
     a, b = combos[combo, 0], combos[combo, 1]
     value = np.int64(0)
@@ -229,7 +234,7 @@ def _add_hand(tables, combos, combo, board, strength, out):
 def sum_hand(tables, combos, combo, board, known, out):
     """Add one hand's strengths and their squares over all run-outs to out [2] int64.
 
-    `board` [5] int8 holds `known` cards, 3 to 5, in its first places; the others are overwritten.
+    The first `known` cards, 3 to 5, of `board` [5] int8 are given; the others are overwritten.
     """
     strength = np.empty(COMBO_COUNT, np.int16)
     free = np.empty(CARD_COUNT, np.int8)
@@ -254,11 +259,12 @@ def sum_hand(tables, combos, combo, board, known, out):
 def river_strengths(
     start: int = 0, stop: int | None = None, *, out: NDArray[np.uint16] | None = None, workers: int = 1
 ) -> NDArray[np.uint16]:
-    """River strengths of canonical boards [start, stop) of five cards: [stop − start, 1326] uint16.
+    """Return the river strengths of canonical boards [start, stop) of five cards.
 
-    2·wins + ties, 0 to 1,980, and 65,535 where the slot shares a card with the board.  All 134,459 boards take 357 MB.
-    Written to `out` if it is given (a mapped file, say).  Raises ValueError for a range outside the boards, an `out` of
-    another shape or dtype, or workers < 1.
+    The result is [stop − start, 1326] uint16: 2·wins + ties, 0 to 1,980, or 65,535 if the slot shares a card with the
+    board.  All boards take 357 MB. `out`, if given, is overwritten and returned.
+
+    Raises `ValueError` for arguments out of range, or an `out` of another shape or dtype.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
     shape = (stop - start, COMBO_COUNT)
@@ -274,18 +280,24 @@ def river_strengths(
 
 
 def checked_river(river: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """All river strengths as kernels take them; ValueError if they are not [134459, 1326] uint16, writable."""
+    """Return all river strengths as kernels take them.
+
+    Raises `ValueError` unless they are [134459, 1326] uint16, in C order and writable.
+    """
     return kernel_array(river, (BOARD_COUNTS[5], COMBO_COUNT), np.uint16, "river")
 
 
 def runout_sums(
     river: NDArray[np.uint16], cards: int, start: int = 0, stop: int | None = None, *, workers: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sums of river strength and of its square over the run-outs of canonical boards [start, stop) of 3 or 4 cards.
+    """Return the sums of river strength and of its square over the run-outs of boards [start, stop).
 
-    `river` is all of `river_strengths`.  Returns wins2_sum and wins2_square_sum, each [stop − start, 1326] int64, −1
-    where the slot shares a card with the board (175 MB each for all turn boards).  With n = 1,081 or 46 run-outs,
-    E[HS] = wins2_sum / (1980·n) and E[HS²] = wins2_square_sum / (1980²·n).  Raises ValueError as `river_strengths`.
+    river  full result of `river_strengths`
+    cards  number of cards of the canonical boards, 3 or 4
+
+    Returns wins2_sum and wins2_square_sum, each [stop − start, 1326] int64 (175 MB for all turn boards); −1 for a
+    shared card.  With n = 1,081 or 46 run-outs, E[HS] = wins2_sum / (1980·n) and E[HS²] = wins2_square_sum / (1980²·n).
+    Raises `ValueError` as `river_strengths`.
     """
     if cards not in BOARD_RUNOUTS:
         raise ValueError(f"sums over run-outs were asked for boards of {cards} cards: 3 and 4 are supported")
@@ -310,12 +322,13 @@ def runout_sums(
 def preflop_strengths(
     start: int = 0, stop: int | None = None, *, river: NDArray[np.uint16] | None = None, workers: int = 1
 ) -> NDArray[np.int64]:
-    """How often each river strength occurs to each of the 169 classes of hole cards: [169, 1981] int64.
+    """Return how often each river strength occurs to each of the 169 preflop classes, [169, 1981] int64.
 
-    Counts pairs of a concrete board and a combination of the class over the boards whose canonical one is in [start,
-    stop), so that counts of ranges add up; over all boards a row's sum is 2,118,760 times the class's 4, 6 or 12
-    combinations.  `river` is all of `river_strengths` where the caller has it; else strengths are computed chunk by
-    chunk.  Raises ValueError as `river_strengths`.
+    Counts pairs of a board and a combination of the class, for boards whose canonical board is in [start, stop).  Over
+    all boards a row's sum is 2,118,760 times the class's 4, 6 or 12 combinations.  `river`, if given, is the full
+    result of `river_strengths`; else strengths are computed in chunks.
+
+    Raises `ValueError` as `river_strengths`.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
     given = None if river is None else checked_river(river)
@@ -334,7 +347,7 @@ def preflop_strengths(
 
 
 def _preflop_sums(combo: int, workers: int) -> tuple[int, int]:
-    """Sums over all run-outs of a hand without a board."""
+    """Return the sums of strength and squared strength over all run-outs of a hand without a board."""
     classes = preflop_classes()
     members = int((classes == classes[combo]).sum())
     counts = preflop_strengths(workers=workers)[classes[combo]].tolist()
@@ -344,11 +357,12 @@ def _preflop_sums(combo: int, workers: int) -> tuple[int, int]:
 
 
 def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, str | int | float]:
-    """Exact strength of a hand such as "AsKd" on a board such as "Qs7h2d" (or of 0, 4 or 5 cards).
+    """Return the exact strength of a hand such as "AsKd" on a board such as "Qs7h2d".
 
-    Returns street, hand, board, runouts, wins2_sum and wins2_square_sum (of 2·wins + ties over the run-outs), ehs and
-    ehs2.  Milliseconds with a board; without one all canonical boards are gone through (1 to 2 s, shared by `workers`).
-    Raises ValueError if the texts do not name cards, a card occurs twice or their numbers are not allowed.
+    The board has 0, 3, 4 or 5 cards; without cards it takes 1 to 2 s, shared by `workers`.  The result has street,
+    hand, board, runouts, ehs, ehs2, and the sums of 2·wins + ties and of its square: wins2_sum and wins2_square_sum.
+
+    Raises `ValueError` for invalid texts, a card twice or another number of cards.
     """
     hole, cards = parse_cards(hand), parse_cards(board)
     if len(hole) != 2:

@@ -1,9 +1,9 @@
-"""Buckets of hands that are worth alike (`features = "values"`): k-means++ of what policies make of every hand.
+"""Value-based buckets (`features = "values"`): clusters hands by what they win under given policies.
 
-What a hand is worth comes from outside, [boards, slots, D]: D numbers for each slot of a board.  Of them are taken the
-principal axes, which keep nearly all of their variance, and the mean over the hands of a board that a renaming of suits
-makes alike.  Where there are many boards the centres are those of a sample, and every hand of every board is
-assigned to its nearest, board by board, so that no more than `_TOGETHER` boards are ever described in memory.
+A `ValueSource` gives D values for each slot of a board, [boards, slots, D].  They are projected on their principal
+axes, which keep nearly all of the variance, and averaged over the isomorphic hands of a board.  On streets with many
+boards k-means++ clusters a sample.  Every hand is then assigned to its nearest centre, with at most `_TOGETHER` boards
+in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,36 +21,40 @@ from abstraction.features import Share, StreetHands
 from abstraction.kernels.parallel import run_ranges
 
 DIMENSIONS = 24
-"""Principal axes that are kept, at most."""
+"""Maximum number of principal axes."""
 SAMPLE = 1_000_000
-"""Hands whose centres are found, of streets with more slots than `WHOLE`."""
+"""Sampled hands on streets with more slots than `WHOLE`."""
 WHOLE = 1 << 22
-_AT_A_TIME, _TOGETHER, _FITTED = 16, 512, 64  # boards: walked by a thread, assigned together, that axes are found on
+_AT_A_TIME, _TOGETHER, _FITTED = 16, 512, 64  # boards computed by a thread, assigned together, and used to fit the axes
 
 
 class ValueSource(Protocol):
-    """What hands are worth; D numbers each."""
+    """Computes D values of each hand."""
 
     identity: str
-    """of what it is made"""
+    """identifies what the values are computed from"""
 
     def __call__(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.float32]:
-        """[n, slots, D] of boards [n] of a street, by their numbers."""
+        """Return the values [n, slots, D] of boards [n], given by number, of a street."""
 
     def check(self, streets: Sequence[str]) -> None:
-        """Raise `ValueError` where it cannot tell what hands of these streets are worth."""
+        """Raise `ValueError` if the values of hands on these streets cannot be computed."""
 
 
 class Alike(Protocol):
-    """What is asked of a deck."""
+    """The function of a deck that gives suit-isomorphism classes, `abstraction.deck.Deck.alike`."""
 
     def __call__(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """[n, slots] class of each hand up to a renaming of suits; -1: hand and board share a card."""
+        """Return the class of each hand up to a permutation of suits, [n, slots]; −1 marks a shared card."""
 
 
 class Described(NamedTuple):
-    """The hands of some boards: points [N, d] of their classes, how many dealt hands each has, and the class of each
-    slot [n, slots], N where there is no hand."""
+    """The hands of n boards as weighted points.
+
+    points   [N, d] points of the suit-isomorphism classes
+    weights  [N] dealt hands of each class
+    numbers  [n, slots] class of each slot, N for a shared card
+    """
 
     points: NDArray[np.float32]
     weights: NDArray[Any]
@@ -58,10 +62,10 @@ class Described(NamedTuple):
 
 
 class ValuePoints:
-    """Points of a street's hands."""
+    """Computes points of a street's hands from their values, for clustering."""
 
     def __init__(self, source: ValueSource, alike: Alike, of: tuple[str, StreetHands], seed: int, workers: int) -> None:
-        """`of` is the street, its name and its hands; axes are found on boards that the seed draws."""
+        """`of` is the name of the street and its hands.  Axes are fitted on boards that `seed` draws."""
         self._source, self._alike, (self._name, self.hands), self.workers = source, alike, of, workers
         count = self.hands.boards
         self._times = self.hands.times(0, count)
@@ -76,7 +80,7 @@ class ValuePoints:
         self._axes = axes[:, ::-1][:, : min(DIMENSIONS, len(size))]
         self.kept = float(size[::-1][:DIMENSIONS].sum() / size.sum()) if size.sum() > 0 else 1.0
         self.towards = self._axes.sum(axis=0)
-        """[d] the direction in which the sum of all values grows"""
+        """[d] direction in which the sum of all values increases"""
 
     def _rows(self, boards: NDArray[np.int64], axes: NDArray[np.float64] | None) -> Iterator[NDArray[np.float32]]:
         def rows(first: int, last: int) -> NDArray[np.float32]:
@@ -86,12 +90,12 @@ class ValuePoints:
         return run_ranges(rows, 0, len(boards), _AT_A_TIME, self.workers)
 
     def sample(self, hands: int) -> NDArray[np.int64]:
-        """Numbers, ascending, of boards drawn with about so many hands, 0: all."""
+        """Return the numbers, ascending, of drawn boards with about `hands` hands in all; 0 takes all boards."""
         each = max(1, int((self._alike(self._name, self._drawn[:1]) >= 0).sum()))
         return np.sort(self._drawn[: -(-hands // each)] if hands else self._drawn)
 
     def describe(self, boards: NDArray[np.int64], share: Share | None = None) -> Described:
-        """The hands of some boards."""
+        """Return the hands of some boards as points."""
         numbers, parts = self._alike(self._name, boards), []
         for part in self._rows(boards, self._axes):
             parts.append(part)
@@ -110,9 +114,10 @@ class ValuePoints:
 def assign(
     points: ValuePoints, described: Described | None, centres: NDArray[np.float32], keeper: Keeper, share: Share
 ) -> NDArray[Any]:
-    """[boards, slots] nearest centre of every hand; `described` has all of them where there are few.
+    """Return the nearest centre of every hand, [boards, slots].
 
-    What is done is kept on the way.
+    `described` has the points of all hands on streets with few boards; None computes them board by board.  Assignments
+    are saved at intervals and resumed.
     """
     street, dtype = points.hands, bucket_dtype(len(centres))
     bucket, first = np.empty((street.boards, street.slots), dtype), 0

@@ -1,6 +1,11 @@
-"""Clustering of hands into buckets, with nothing known of cards: arrays of points and weights in, labels out.
+"""Clustering of weighted points into buckets, without knowledge of cards.
 
-points: duplicates merged, checks · seeding: k-means++ · kmeans: Lloyd's iteration, restartable · two_level: very many
-buckets · nested: buckets inside buckets · emd: histograms under the earth mover's distance · potential: distributions
-over next-street buckets · percentiles: buckets of one number · quality: what came out.
+points       merges duplicates and checks input
+seeding      k-means++
+kmeans       Lloyd's iteration, resumable
+two_level    very many buckets, and buckets within parents
+emd          histograms under the earth mover's distance
+potential    distributions over next-street buckets
+percentiles  buckets of one number
+quality      variance explained, adjusted Rand index
 """

@@ -1,11 +1,11 @@
-"""Assignment of every point to its nearest centre, exact, with most distances saved by the triangle inequality.
+"""Exact assignment of points to their nearest centres, with triangle-inequality pruning.
 
-A point x whose centre so far is a can only be closer to centres c with d(a, c) <= d(x, a) + d(x, best found).  Points
-are taken centre by centre: the centres near a are sorted by their distance to a and packed once, and each of a's
-points measures them 32 at a time, nearest first, until the bound says that the rest cannot win (Phillips 2002,
-"Acceleration of k-means and related clustering algorithms", sort-means, in vectors).  No bounds are kept between
-iterations, so a state is centres and labels and nothing else.  The result does not depend on the labels it starts
-from: each point gets the centre of least distance by `abstraction.clustering.metric`, the lowest number among equals.
+A point x with current centre a can only be closer to a centre c if d(a, c) <= d(x, a) + d(x, best found).  So each
+point measures the other centres in order of their distance to a, 32 at a time, until the bound excludes the rest. The
+method is sort-means (Phillips 2002, "Acceleration of k-means and related clustering algorithms").
+
+A state is only centres and labels, without bounds.  The result does not depend on the initial labels.  Each point gets
+the centre of least distance (`abstraction.clustering.metric`), the lowest number among equals.
 """
 
 from collections.abc import Callable
@@ -20,32 +20,32 @@ from abstraction.kernels.jit import allocating_njit, nogil_allocating_njit, nogi
 from abstraction.kernels.parallel import run_ranges
 
 _DENSE = 64  # up to this many centres, all distances are computed
-_COARSER = 16  # centres for each one that gives the first guess
-_CHUNKS = 64  # ranges of centres or points handed to threads
-_NUMBER = 0xFFFFFFFF  # of the centre, in a sort key whose upper half is its distance
+_COARSER = 16  # number of centres for each centre of the first guess
+_CHUNKS = 64  # number of ranges of centres or points that threads share
+_NUMBER = 0xFFFFFFFF  # mask of the centre's number in a sort key; the upper half is the distance
 
 
 class Members(NamedTuple):
-    """Points grouped by label; within a label in order of their number."""
+    """Points grouped by label, within a label in order of their number."""
 
     order: NDArray[np.int32]
     """[N] point numbers"""
     starts: NDArray[np.int64]
-    """[k + 1] where each label's points start in `order`"""
+    """[k + 1] index in `order` of each label's first point"""
 
 
 class Nearest(NamedTuple):
-    """Each point's centre and the distance to it."""
+    """The nearest centre of each point and the distance to it."""
 
     labels: NDArray[np.int32]
     """[N] number of the nearest centre"""
     distances: NDArray[np.float32]
-    """[N] its distance: squared for L2"""
+    """[N] distance to it, squared for L2"""
 
 
 @allocating_njit
 def _group(labels, starts, order):
-    """Fill starts [k + 1] and order [N]: a stable counting sort."""
+    """Fill starts [k + 1] and order [N] by a stable counting sort."""
     for label in labels:
         starts[label + 1] += 1
     for c in range(starts.shape[0] - 1):
@@ -57,7 +57,7 @@ def _group(labels, starts, order):
 
 
 def group_members(labels: NDArray[np.int32], k: int) -> Members:
-    """Group points by label, labels being 0 to k − 1."""
+    """Group points by label 0 to k − 1."""
     members = Members(np.empty(len(labels), np.int32), np.zeros(k + 1, np.int64))
     _group(labels, members.starts, members.order)
     return members
@@ -65,7 +65,7 @@ def group_members(labels: NDArray[np.int32], k: int) -> Members:
 
 @part_njit
 def _widest(points, mine, centre, metric, distances):
-    """Fill distances of the points numbered `mine` to `centre`; the largest of them."""
+    """Write the distances of the points numbered `mine` to `centre`; return the largest."""
     widest = np.float32(0.0)
     for i in range(mine.shape[0]):
         prefetch_point(points, mine[min(i + AHEAD, mine.shape[0] - 1)])
@@ -77,7 +77,10 @@ def _widest(points, mine, centre, metric, distances):
 
 @allocating_njit
 def _candidates(a, widest, metric, centres, packed, keys):
-    """Fill keys with the other centres within twice `widest` of centre a, nearest first; how many there are."""
+    """List the other centres that can be nearest to any point within `widest` of centre a.
+
+    Writes sort keys to `keys`, nearest first, and returns their number.
+    """
     margin = rounding_margin(centres.shape[1])
     reach = 2.0 * length(widest, metric) * (1.0 + 4.0 * margin) + TINY
     limit = np.float32((reach * reach if metric == L2 else reach) * (1.0 + margin))
@@ -97,7 +100,7 @@ def _candidates(a, widest, metric, centres, packed, keys):
 
 @part_njit
 def _pack_chunk(centres, numbers, first, count, panel):
-    """Fill panel [D, 32] with centres numbers[first : first + count], and infinities."""
+    """Fill panel [D, 32] with centres numbers[first : first + count], padded with infinities."""
     for lane in range(LANES):
         if lane < count:
             number = numbers[first + lane]
@@ -110,7 +113,7 @@ def _pack_chunk(centres, numbers, first, count, panel):
 
 @nogil_allocating_njit
 def _assign_range(first, last, metric, points, members, centres, packed, nearest):
-    """Nearest centres of the points whose label so far is `first` to `last` − 1; fills `nearest`."""
+    """Write the nearest centres of the points whose current label is `first` to `last` − 1 to `nearest`."""
     k, dimensions = centres.shape
     margin = rounding_margin(dimensions)
     keys = np.empty(k, np.int64)
@@ -148,7 +151,7 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
 
 @nogil_allocating_njit
 def _measure_range(first, last, metric, points, packed, numbers, nearest):
-    """Nearest of all centres, without bounds, for points `first` to `last` − 1; fills `nearest`."""
+    """Write the nearest centres of points `first` to `last` − 1 to `nearest`, measuring all centres."""
     sums = np.empty(LANES, np.float32)
     for x in range(first, last):
         best, best_label = np.float32(np.inf), np.int32(0)
@@ -162,7 +165,7 @@ def _measure_range(first, last, metric, points, packed, numbers, nearest):
 
 @nogil_njit
 def _own_range(first, last, metric, points, centres, nearest):
-    """Distances to the labelled centres, for points `first` to `last` − 1; fills `nearest.distances`."""
+    """Write the distances of points `first` to `last` − 1 to their labelled centres."""
     for x in range(first, last):
         nearest.distances[x] = point_distance(points[x], centres[nearest.labels[x]], metric)
 
@@ -176,7 +179,7 @@ def share_out(work: Callable[[int, int], object], count: int, workers: int) -> N
 def own_distances(
     points: NDArray[np.float32], centres: NDArray[np.float32], labels: NDArray[np.int32], metric: int, workers: int = 1
 ) -> Nearest:
-    """The labels as they are, with the distances to their centres; arrays as for `nearest_centres`."""
+    """Return the given labels with the distances to their centres; arrays as for `nearest_centres`."""
     nearest = Nearest(labels, np.empty(len(points), np.float32))
     share_out(lambda i, j: _own_range(i, j, metric, points, centres, nearest), len(points), workers)
     return nearest
@@ -189,10 +192,14 @@ def nearest_centres(
     workers: int = 1,
     labels: NDArray[np.int32] | None = None,
 ) -> Nearest:
-    """Nearest centre of each point, the lowest number among equals.
+    """Return the nearest centre of each point, the lowest number among equals.
 
-    points [N, D] and centres [k, D] float32, C-contiguous and finite; `metric` L2 or EMD.  `labels` [N] int32, a guess,
-    saves time and changes nothing.  Results do not depend on `workers`.
+    points   [N, D] float32, C-contiguous and finite
+    centres  [k, D] float32, C-contiguous and finite
+    metric   L2 or EMD
+    labels   [N] int32, a guess that saves time and does not change the result
+
+    Results do not depend on `workers`.
     """
     k = len(centres)
     nearest = Nearest(np.empty(len(points), np.int32), np.empty(len(points), np.float32))

@@ -1,9 +1,9 @@
 """Centres of groups of weighted points: means for L2, medians for EMD.
 
-Each group is summed by one thread, its points in order of their number, in float64: results do not depend on how
-groups are shared out.  The median of a coordinate is the smallest value v of the group for which the points with x <= v
-hold at least half the weight.  It minimises Σ w·|x − v|; and medians of cumulative distributions are one again, since
-no point's later coordinate is smaller than its earlier one.
+One thread sums each group in order of point number, in float64, so results do not depend on the number of threads.  The
+median of a coordinate is the smallest value v of the group with at least half the weight at x <= v.  It minimises Σ
+w·|x − v|. Medians of cumulative distributions are cumulative distributions, because the coordinates of each point
+ascend.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from abstraction.kernels.jit import nogil_allocating_njit, part_njit
 
 @nogil_allocating_njit
 def _means_range(first, last, points, weights, members, centres):
-    """Weighted means of groups `first` to `last` − 1; groups without points keep their centre."""
+    """Write the weighted means of groups `first` to `last` − 1; empty groups keep their centre."""
     dimensions = points.shape[1]
     sums = np.empty(dimensions)
     for c in range(first, last):
@@ -36,7 +36,10 @@ def _means_range(first, last, points, weights, members, centres):
 
 @part_njit
 def _count_below(points, weights, mine, pivot, below, under, over):
-    """For each coordinate: weight of x <= pivot, the largest such x (or `under`), the smallest other (or `over`)."""
+    """Compute, for each coordinate, the weight of x <= pivot, the largest such x and the smallest other x.
+
+    The results are in `below`, `under` and `over`; `under` and `over` start with bounds.
+    """
     for x in mine:
         weight = weights[x]
         for j in range(pivot.shape[0]):
@@ -49,9 +52,9 @@ def _count_below(points, weights, mine, pivot, below, under, over):
 
 @nogil_allocating_njit
 def _medians_range(first, last, points, weights, members, centres):
-    """Weighted medians of groups `first` to `last` − 1; groups without points keep their centre.
+    """Write the weighted medians of groups `first` to `last` − 1; empty groups keep their centre.
 
-    All coordinates are bisected at once between values that occur: [low, high] holds the median until they meet.
+    All coordinates are bisected together between values that occur: [low, high] holds the median until both meet.
     """
     dimensions = points.shape[1]
     low, high = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
@@ -63,7 +66,7 @@ def _medians_range(first, last, points, weights, members, centres):
         if mine.shape[0] == 0:
             continue
         half = 0.0
-        for j in range(dimensions):  # arrays are not assigned whole: that takes seconds to compile
+        for j in range(dimensions):  # element by element, because assigning a whole array takes seconds to compile
             low[j], high[j] = np.inf, -np.inf
         for x in mine:
             half += weights[x]
@@ -99,9 +102,11 @@ def group_centres(
     metric: int,
     workers: int = 1,
 ) -> NDArray[np.float32]:
-    """New centres [k, D] float32 of the groups in `members`: means for L2, medians for EMD.
+    """Return new centres [k, D] float32 of the groups in `members`: means for L2, medians for EMD.
 
-    points [N, D] float32, weights [N] float64 > 0, `centres` the old ones, which groups without points keep.
+    points   [N, D] float32
+    weights  [N] float64 > 0
+    centres  the old centres, which empty groups keep
     """
     result = centres.copy()
     kernel = _medians_range if metric == EMD else _means_range

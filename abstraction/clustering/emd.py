@@ -1,9 +1,7 @@
-"""Histograms over bins in order as points whose EMD clustering is the earth mover's distance.
+"""Converts histograms to points whose "emd" distance is the histograms' earth mover's distance.
 
-In one dimension the least work that turns one histogram into another is the area between their cumulative
-distributions (Vallender 1974).  So k-medians of cumulative rows under `distance="emd"` clusters by exact EMD, and its
-centres, medians of cumulative rows, are cumulative distributions themselves.  Under "l2" the same rows give the
-L2-of-CDFs (Cramér) distance.
+In one dimension that distance is the area between the cumulative distributions (Vallender 1974).  So k-medians of
+cumulative rows with `distance="emd"` is exact, and its centres are cumulative distributions too.
 """
 
 from typing import Any
@@ -11,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_ROWS = 1 << 16  # converted at a time, so that the float64 in between stays small
+_ROWS = 1 << 16  # rows converted at a time, so that the temporary float64 array stays small
 
 
 def cdf(histograms: NDArray[Any]) -> NDArray[np.float32]:
-    """Cumulative rows [N, B − 1] float32 of histograms [N, B] of counts or weights, without the last, always 1.
+    """Return the cumulative distributions of histograms [N, B], as [N, B − 1] float32.
 
-    Column b is the share of the row in bins 0 to b.  Equal histograms give equal bits, whatever their totals' scale.
-    Raises ValueError for fewer than two bins, a negative entry and a row that adds up to nothing.
+    Histograms are counts or weights.  Column b is the share of the row in bins 0 to b; the last column, always 1, is
+    left out.  Rows that differ only in scale give equal bits.
+
+    Raises `ValueError` for fewer than two bins, a negative entry, or a row whose sum is 0.
     """
     if histograms.ndim != 2 or histograms.shape[1] < 2:
         raise ValueError(f"histograms have shape {histograms.shape}: [N, B] with at least two bins is needed")

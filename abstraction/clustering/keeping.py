@@ -1,4 +1,4 @@
-"""What a long clustering keeps of itself on its way, so that it can go on where it stood."""
+"""The interface through which a long clustering saves its state and resumes."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,14 +9,14 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Keeper:
-    """Keeps nothing: for clusterings that are short, or need not survive the process."""
+    """Saves nothing, for clusterings that are short or need not be resumed.  Subclasses save states."""
 
     def resume(self, phase: str) -> Arrays | None:
-        """What was kept last, if it was kept in this phase."""
+        """Return the last saved state if it belongs to this phase, else None."""
         return None
 
     def keep(self, phase: str, arrays: Callable[[], Arrays]) -> None:
-        """Offer the state of a phase, which replaces what was kept before; `arrays` is only called if it is wanted."""
+        """Offer the state of a phase, which replaces the last saved one; `arrays` is called only to save it."""
 
 
 NOTHING = Keeper()

@@ -1,11 +1,10 @@
-"""k-means and k-medians of weighted points: Lloyd's iteration, exact, stoppable after any step.
+"""k-means and k-medians of weighted points by Lloyd's iteration, exact and resumable after any step.
 
-One step moves every centre to the mean (L2) or median (EMD) of its points and then assigns every point to its nearest
-centre (Lloyd 1982).  Distances are saved by bounds that change no result; labels, centres and inertia are the same bits
-for any number of workers and whether or not the state went through a file between steps.
+One step moves every centre to the mean (L2) or median (EMD) of its points, then assigns every point to its nearest
+centre (Lloyd 1982).  Labels, centres and inertia have the same bits for any number of workers, and after saving and
+loading the state.
 
-What we add: a bucket left without points takes over the point that contributes most to the inertia (among equals the
-lowest number; never the last point of a bucket), which becomes its centre.
+Our addition: an empty bucket takes the point that contributes most to the inertia, which becomes its centre.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,29 +23,29 @@ from abstraction.kernels.jit import njit
 
 ITERATIONS = 100
 TOLERANCE = 1e-4
-_MORE = 100  # further steps at most, while the last one had to repair a bucket
+_MORE = 100  # maximum number of further steps while the last one filled an empty bucket
 
 
 @dataclass(frozen=True)
 class KMeansState:
-    """Lloyd's iteration between two steps.  `centres`, `labels` and the numbers determine everything that follows."""
+    """Lloyd's iteration between two steps.  Centres, labels and counters determine all further steps."""
 
     centres: NDArray[np.float32]
-    """[k, D]"""
+    """[k, D] centres"""
     labels: NDArray[np.int32]
     """[N] bucket of each point"""
     distances: NDArray[np.float32]
-    """[N] to the own centre, squared for L2; follows from the above"""
+    """[N] distance of each point to its centre, squared for L2; computed from centres and labels"""
     iteration: int
-    """steps done"""
+    """number of completed steps"""
     inertia: float
     """Σ weight x distance"""
     previous_inertia: float
-    """before the last step; infinite at the start"""
+    """inertia before the last step; infinite at the start"""
     changed: int
-    """points whose label the last step changed"""
+    """number of points whose label the last step changed"""
     repaired: int
-    """buckets without points that the last step had to fill"""
+    """number of empty buckets that the last step filled"""
 
 
 Progress = Callable[[KMeansState], None]
@@ -54,7 +53,7 @@ Progress = Callable[[KMeansState], None]
 
 @njit
 def _inertia(weights, distances):
-    """Σ weight x distance, in order."""
+    """Return Σ weight x distance, summed in order."""
     total = 0.0
     for i in range(weights.shape[0]):
         total += weights[i] * distances[i]
@@ -62,7 +61,10 @@ def _inertia(weights, distances):
 
 
 def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) -> int:
-    """Give every empty bucket a point, changing centres, labels and distances in place; how many there were."""
+    """Give every empty bucket a point; return the number of empty buckets.
+
+    Changes centres, labels and distances in place.  Raises `ValueError` if there are too few distinct points.
+    """
     counts = np.bincount(nearest.labels, minlength=len(centres))
     empty = np.flatnonzero(counts == 0)
     if len(empty) == 0:
@@ -84,14 +86,20 @@ def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) ->
 
 
 def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansState:
-    """The state after k-means++ seeding; ValueError with both numbers if there are fewer than k distinct points."""
+    """Return the state after k-means++ seeding.
+
+    Raises `ValueError`, with both numbers, if there are fewer than k distinct points.
+    """
     seeds = seed_centres(problem, k, seed, purpose)
     inertia = float(_inertia(problem.weights, seeds.nearest.distances))
     return KMeansState(problem.points[seeds.chosen], *seeds.nearest, 0, inertia, np.inf, 0, 0)
 
 
 def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
-    """The state with the centres given, [k, D]; `labels`, a guess, saves time and changes nothing."""
+    """Return the state for given centres [k, D]; `ValueError` if they do not fit the points.
+
+    `labels` is a guess that saves time and does not change the result.
+    """
     centres = np.array(centres, dtype=np.float32, order="C")
     if centres.ndim != 2 or centres.shape[1] != problem.points.shape[1] or not 1 <= len(centres) <= len(problem.points):
         raise ValueError(
@@ -104,7 +112,7 @@ def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[n
 
 
 def step(problem: Problem, state: KMeansState) -> KMeansState:
-    """The state after one more iteration; the one given is left as it is."""
+    """Return the state after one more iteration; `state` is not changed."""
     k = len(state.centres)
     members = group_members(state.labels, k)
     centres = group_centres(problem.points, problem.weights, members, state.centres, problem.metric, problem.workers)
@@ -122,9 +130,10 @@ def step(problem: Problem, state: KMeansState) -> KMeansState:
 
 
 def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
-    """Whether to stop: nothing changed, inertia fell by no more than `tolerance` of itself, or `iterations` are done.
+    """Return whether `iterations` are done, no label changed, or the inertia fell by at most `tolerance`.
 
-    Never right after a repair (within 100 further iterations), so that every label is the nearest centre's.
+    The tolerance is a share of the inertia.  A step that filled an empty bucket is followed by another, up to 100 more,
+    so that every label is the nearest centre's.
     """
     if state.repaired and state.iteration < iterations + _MORE:
         return False
@@ -141,7 +150,7 @@ def run(
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
 ) -> KMeansState:
-    """Step until `finished`; `progress` is called with each new state, and may save it (`state_arrays`)."""
+    """Iterate until `finished`; `progress` is called with each new state and may save it (`state_arrays`)."""
     while not finished(state, iterations, tolerance):
         state = step(problem, state)
         if progress is not None:
@@ -150,18 +159,18 @@ def run(
 
 
 def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
-    """What to save of a state: arrays by name."""
+    """Return the arrays of a state to save, by name."""
     return {
         "centres": state.centres,
         "labels": state.labels,
         "counters": np.array([state.iteration, state.changed, state.repaired], np.int64),
-        # What is stored is finite: infinity, of before the first step, goes as -1.
+        # Saved values must be finite, so the infinite inertia before the first step is saved as -1.
         "inertia": np.array([state.inertia, state.previous_inertia if state.iteration else -1], np.float64),
     }
 
 
 def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> KMeansState:
-    """The state that `state_arrays` took apart; ValueError if it does not belong to these points."""
+    """Return the state that `state_arrays` saved; `ValueError` if it does not fit the points."""
     centres = np.array(arrays["centres"], dtype=np.float32, order="C")
     labels = np.array(arrays["labels"], dtype=np.int32)
     count, dimensions = problem.points.shape
@@ -181,23 +190,23 @@ def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> K
 def begin_or_resume(
     problem: Problem, k: int, seed: int = 0, keeper: Keeper = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
-    """The state that was kept in the phase, or else the one after seeding; ValueError as `start`."""
+    """Return the saved state of the phase, or else the state after seeding; `ValueError` as `start`."""
     kept = keeper.resume(phase)
     return start(problem, k, seed) if kept is None else state_from_arrays(problem, kept)
 
 
 @dataclass(frozen=True)
 class Clustering:
-    """Buckets of the points given."""
+    """The buckets of the given points."""
 
     centres: NDArray[np.float32]
-    """[k, D]"""
+    """[k, D] centres"""
     labels: NDArray[np.int32]
-    """[N] bucket of each point given, duplicates included; none is empty"""
+    """[N] bucket of each given point, duplicates included; no bucket is empty"""
     inertia: float
-    """Σ weight x distance over all points given"""
+    """Σ weight x distance over all given points"""
     iterations: int
-    """steps of Lloyd's iteration"""
+    """number of Lloyd's steps"""
 
 
 def kmeans(
@@ -212,9 +221,9 @@ def kmeans(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Clustering:
-    """Cluster points [N, D] with weights [N] into k buckets: duplicates merged, k-means++, Lloyd to the end.
+    """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    Raises ValueError for k larger than the number of distinct points, and as `clustering_problem` does.
+    Raises `ValueError` for k larger than the number of distinct points, and as `clustering_problem`.
     """
     merged = distinct_points(points, weights)
     whole = clustering_problem(merged.points, merged.weights, distance, workers)

@@ -1,8 +1,8 @@
-"""Distances of one point to many centres at once, as vectors of float32 lanes.
+"""Distances of one point to 32 centres at once, in SIMD vectors of float32.
 
-Centres are *packed* for it: [ceil(k / 32), D, 32] float32, panel p holding centres 32·p to 32·p + 31, coordinate by
+Centres are *packed* as [ceil(k / 32), D, 32] float32.  Panel p holds centres 32·p to 32·p + 31, coordinate by
 coordinate, padded with infinities.  Each lane adds its terms in the order of `abstraction.clustering.metric`, without
-fused operations, so the bits are the same.  LLVM splits the vectors where the machine's are shorter.
+fused operations, so the result has the same bits.
 """
 
 import numpy as np
@@ -14,9 +14,9 @@ from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
 from abstraction.kernels.prefetch import prefetch_to_read
 
 LANES = 32
-"""Centres measured together: two vectors of 16, enough sums under way to hide the latency of an addition."""
+"""Centres measured together: two vectors of 16, which hides the latency of an addition."""
 AHEAD = 8
-"""Points between the one asked for and the one in use."""
+"""Number of points by which prefetching runs ahead."""
 
 _WIDTH = 16
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -39,7 +39,7 @@ def _absolute(builder, difference):
 
 
 def _sum_terms(builder, point, panel, dimensions, term):
-    """Emit the loop over coordinates; the two vectors of sums.  At least one coordinate."""
+    """Emit the loop over coordinates, at least one, and return the two vectors of sums."""
     before, loop, after = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
     builder.branch(loop)
     builder.position_at_end(loop)
@@ -63,7 +63,7 @@ def _sum_terms(builder, point, panel, dimensions, term):
 
 
 def _lanes(term):
-    """The intrinsic for one distance: see `lane_distances`."""
+    """Return the intrinsic of `lane_distances` for one distance."""
 
     def lanes(typing_context, points, row, panels, panel, dimensions, sums):
         def codegen(context, builder, signature, arguments):
@@ -89,14 +89,20 @@ _emd_lanes = intrinsic(_lanes(_absolute))
 
 @inline_njit
 def prefetch_point(points, row):
-    """Ask for the memory of points[row], float32: rows in no order cost a miss each otherwise, more than their sums."""
+    """Prefetch points[row], float32.
+
+    In random order each row is a cache miss that costs more than its sum.
+    """
     for column in range(0, points.shape[1], 16):
         prefetch_to_read(points, row * points.shape[1] + column)
 
 
 @inline_njit
 def lane_distances(points, row, panels, panel, metric, sums):
-    """sums [32] float32 = distances of points[row] to the 32 centres of panels[panel]; arrays C-contiguous."""
+    """Write the distances of points[row] to the 32 centres of panels[panel] to sums [32] float32.
+
+    Arrays are C-contiguous.
+    """
     if metric == EMD:
         _emd_lanes(points, row, panels, panel, points.shape[1], sums)
     else:
@@ -105,10 +111,10 @@ def lane_distances(points, row, panels, panel, metric, sums):
 
 @part_njit
 def closest_lane(sums, numbers, start, count, best, best_label):
-    """Closer of (best, best_label) and lanes 0 to `count` − 1, which are centres numbers[start + lane].
+    """Return the closer of (best, best_label) and the centres of lanes 0 to `count` − 1.
 
-    Among equals the lowest number wins.  Distances are not negative, so their bits compare as integers, which the
-    compiler turns into vector instructions as it may not for floats.
+    The centre of a lane is numbers[start + lane].  Among equals the lowest number wins.  Distances are not negative, so
+    their bits compare as integers.  The compiler vectorises integer comparisons, but not those of floats.
     """
     bits = sums.view(np.int32)
     least = bits[0]
@@ -124,7 +130,7 @@ def closest_lane(sums, numbers, start, count, best, best_label):
 
 
 def pack_centres(centres: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Centres [k, D] as panels [ceil(k / 32), D, 32] float32, padded with infinities."""
+    """Return centres [k, D] as panels [ceil(k / 32), D, 32] float32, padded with infinities."""
     k, dimensions = centres.shape
     panels = -(-k // LANES)
     padded = np.full((panels * LANES, dimensions), np.inf, np.float32)

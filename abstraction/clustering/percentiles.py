@@ -1,4 +1,4 @@
-"""Percentile buckets of one number (E[HS], E[HS²]): equal weight in each, as nearly as ties allow."""
+"""Percentile buckets of one number (E[HS], E[HS²]), with weights as equal as ties allow."""
 
 from typing import Any, NamedTuple
 
@@ -7,20 +7,19 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Percentiles(NamedTuple):
-    """Buckets in order of the number."""
+    """Buckets in ascending order of the number."""
 
     labels: NDArray[np.int32]
-    """[N] bucket of each item, 0 holding the smallest values"""
+    """[N] bucket of each item; bucket 0 holds the smallest values"""
     lowest: NDArray[Any]
-    """[k] smallest value in each bucket, dtype as given: a value v is in the last bucket whose `lowest` is <= v"""
+    """[k] smallest value of each bucket, dtype as given; v is in the last bucket with `lowest` <= v"""
 
 
 def percentile_buckets(values: NDArray[Any], weights: ArrayLike | None, k: int) -> Percentiles:
-    """Cut values [N] with weights [N] (1 each if None) into k buckets of about equal weight, ties together.
+    """Divide values [N] with weights [N] (None: 1 each) into k buckets of about equal weight.
 
-    A value goes to the bucket that holds the middle of its weight, moved as little as needed so that no bucket is
-    empty.  Raises ValueError for k larger than the number of distinct values, with both numbers; for values that are
-    not finite or not [N], and weights that are not positive or of another length.
+    Equal values share a bucket.  A value goes to the bucket that contains the middle of its weight, moved as little as
+    needed to leave no bucket empty.  Raises `ValueError` for k larger than the number of distinct values.
     """
     values = np.asarray(values)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
@@ -34,7 +33,7 @@ def percentile_buckets(values: NDArray[Any], weights: ArrayLike | None, k: int) 
     mass = np.bincount(inverse, given)
     upto = np.cumsum(mass)
     wanted = ((upto - 0.5 * mass) * (k / upto[-1])).astype(np.int64)
-    # First value of each bucket: strictly rising, and leaving one value at least for each bucket after it.
+    # First value of each bucket: strictly increasing, and leaving at least one value for each later bucket.
     bucket = np.arange(k)
     starts = np.searchsorted(wanted, bucket)
     starts = np.maximum.accumulate(starts - bucket) + bucket

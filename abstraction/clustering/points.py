@@ -1,4 +1,4 @@
-"""Weighted points: duplicates merged, and the form in which the clustering takes them."""
+"""Weighted points: merges duplicates, and checks and converts the input of the clustering."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 
 
 def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:
-    """The bits of rows as unsigned integers, and those of a negative zero (0 for integers)."""
+    """Return the bits of rows as unsigned integers, and the bits of negative zero (0 for integers)."""
     words = np.ascontiguousarray(points).view(f"u{points.dtype.itemsize}")
     return words, words.dtype.type(1 << (8 * points.dtype.itemsize - 1) if points.dtype.kind == "f" else 0)
 
@@ -20,23 +20,23 @@ class DistinctPoints(NamedTuple):
     """Points without duplicates, in order of first appearance."""
 
     points: NDArray[Any]
-    """[M, D] the distinct rows, dtype as given; the array given itself if no two are equal"""
+    """[M, D] distinct rows, dtype as given; the given array itself if all rows are distinct"""
     weights: NDArray[Any]
-    """[M] total weight of each: int64 for integer weights, else float64"""
+    """[M] total weight of each row: int64 for integer weights, else float64"""
     inverse: NDArray[np.int32]
-    """[N] which distinct row each row given is"""
+    """[N] distinct row of each given row"""
 
 
 @inline_njit
 def _word(words, row, j, negative_zero):
-    """The bits of words[row, j], those of a float's two zeros being one."""
+    """Return the bits of words[row, j], with both zeros of a float as 0."""
     word = words[row, j]
     return np.uint64(0) if word == negative_zero else np.uint64(word)
 
 
 @part_njit
 def _row_hash(words, row, negative_zero):
-    """64-bit hash of a row."""
+    """Return a 64-bit hash of a row."""
     state = np.uint64(0x9E3779B97F4A7C15)
     for j in range(words.shape[1]):
         state = (state ^ _word(words, row, j, negative_zero)) * np.uint64(0xD6E8FEB86659FD93)
@@ -46,7 +46,7 @@ def _row_hash(words, row, negative_zero):
 
 @part_njit
 def _same_rows(words, one, others, other, negative_zero):
-    """Whether words[one] and others[other] are the same row."""
+    """Return whether words[one] and others[other] are equal rows."""
     for j in range(words.shape[1]):
         if _word(words, one, j, negative_zero) != _word(others, other, j, negative_zero):
             return False
@@ -55,9 +55,10 @@ def _same_rows(words, one, others, other, negative_zero):
 
 @nogil_njit
 def _number_rows(words, negative_zero, slots, tags, firsts, inverse):
-    """Number distinct rows in order of appearance: fills inverse [N] and firsts; returns how many there are.
+    """Number distinct rows in order of appearance; return how many there are.
 
-    slots [2^b] int32, −1 at first, is an open-addressed table of those numbers, tags [2^b] uint32 part of their hashes.
+    Fills inverse [N] and firsts. slots [2^b] int32 is an open-addressed hash table of the numbers, −1 at first. tags
+    [2^b] uint32 holds part of each hash.
     """
     mask = np.uint64(slots.shape[0] - 1)
     count = 0
@@ -83,10 +84,10 @@ def _total_weights(weights, inverse, totals):
 
 
 def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> DistinctPoints:
-    """Merge equal rows of points [N, D] (any integer or float dtype), adding up weights [N] (1 each if None).
+    """Merge equal rows of points [N, D], of any integer or float dtype, and add up their weights [N].
 
-    Exact: rows are compared in full; the zeros of a float are equal.  Needs 16 to 24 bytes a row besides the result.
-    Raises ValueError for points that are not two-dimensional, weights of another length, and 2^31 rows or more.
+    `weights` None is 1 each.  Rows are compared in full; the two zeros of a float are equal.  Raises `ValueError` for
+    shapes that do not fit, or 2^31 rows and more.
     """
     if points.ndim != 2 or points.dtype.kind not in "iuf":
         raise ValueError(f"points are {points.dtype} of shape {points.shape}: numbers of shape [N, D] are needed")
@@ -108,9 +109,11 @@ def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> D
 
 @nogil_njit
 def _insert_rows(words, weights, negative_zero, store, table, numbers):
-    """Number rows as they appear, adding new ones to the store; returns how many it holds, −1 if too many.
+    """Number rows in order of appearance and add new ones to the store; return its size, −1 if it is full.
 
-    store = (words [L, D], totals [L], count); table = (slots [2^b], tags [2^b]); fills numbers [N].
+    store    (words [L, D], totals [L], count)
+    table    (slots [2^b], tags [2^b])
+    numbers  [N], filled
     """
     kept, totals, count = store
     slots, tags = table
@@ -138,7 +141,7 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
 
 @nogil_njit
 def _place_again(kept, count, negative_zero, slots, tags):
-    """Fill a larger table with the rows of the store."""
+    """Fill a larger hash table with the rows of the store."""
     mask = np.uint64(slots.shape[0] - 1)
     for number in range(count):
         state = _row_hash(kept, number, negative_zero)
@@ -149,9 +152,9 @@ def _place_again(kept, count, negative_zero, slots, tags):
 
 
 class PointSet:
-    """Distinct rows that arrive part by part, numbered in order of first appearance.
+    """Distinct rows that arrive in parts, numbered in order of first appearance.
 
-    Memory that `limit` rows would need is asked for at once, but only what is filled is ever touched.
+    Memory for `limit` rows is reserved at once, but the system provides only the pages that are filled.
     """
 
     def __init__(self, limit: int, dimensions: int, dtype: np.dtype[Any]) -> None:
@@ -163,10 +166,7 @@ class PointSet:
         self._slots, self._tags = np.full(1 << 16, -1, np.int32), np.empty(1 << 16, np.uint32)
 
     def add(self, rows: NDArray[Any], weights: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Numbers [N] of rows [N, D], their weights [N] added to what the set has.
-
-        Raises ValueError for rows of another shape or dtype, and for more distinct rows than the limit.
-        """
+        """Return the numbers [N] of rows [N, D] and add their weights [N]; `ValueError` beyond the limit."""
         if rows.dtype != self._rows.dtype or rows.shape[1:] != self._rows.shape[1:] or weights.shape != (len(rows),):
             raise ValueError(
                 f"rows are {rows.dtype} of shape {rows.shape}, weights have shape {weights.shape}: "
@@ -188,14 +188,14 @@ class PointSet:
         return numbers
 
     def finish(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The distinct rows [M, D] and their weights [M]; the set takes no more after that."""
+        """Return the distinct rows [M, D] and their weights [M]; no rows can be added afterwards."""
         self._slots, self._tags = np.empty(0, np.int32), np.empty(0, np.uint32)
         return self._rows[: self._count], self._totals[: self._count]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Points to cluster, checked, and how."""
+    """Checked points to cluster, with metric and number of threads."""
 
     points: NDArray[np.float32]
     """[N, D] C-contiguous"""
@@ -204,17 +204,17 @@ class Problem:
     metric: int
     """L2 or EMD"""
     workers: int
-    """threads at most at a time; changes no result"""
+    """maximum number of threads; does not change results"""
 
 
 def clustering_problem(
     points: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", workers: int = 1
 ) -> Problem:
-    """Check points [N, D] and weights [N] (1 each if None), N and D at least 1, and take them as float32 and float64.
+    """Check points [N, D] and weights [N] (None: 1 each), and convert them to float32 and float64.
 
-    Merge duplicates first (`distinct_points`): it saves time, and repairs of empty buckets rely on points that differ.
-    `distance` is "l2" or "emd".  Raises ValueError for another distance, shapes that do not fit, a coordinate that is
-    not finite or 1e15 and larger, a weight that is not positive and finite, and fewer than one worker.
+    `distance` is "l2" or "emd".  Merge duplicates first (`distinct_points`), because filling empty buckets needs
+    distinct points.  Raises `ValueError` for shapes that do not fit, coordinates not finite or at least 1e15, or
+    weights not positive and finite.
     """
     metric = distance_code(distance)
     if points.ndim != 2 or 0 in points.shape:
@@ -222,7 +222,7 @@ def clustering_problem(
     if workers < 1:
         raise ValueError(f"workers is {workers}: at least one is needed")
     taken = np.ascontiguousarray(points, dtype=np.float32)
-    # Minimum and maximum are NaN if a coordinate is: no array of flags as large as the points.
+    # Minimum and maximum are NaN if a coordinate is, so that no array of flags is needed.
     if not max(-float(taken.min()), float(taken.max())) < LARGEST:
         raise ValueError(f"points hold a coordinate that is not finite, or {LARGEST:g} and larger: smaller are allowed")
     given = np.ones(len(taken)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -1,16 +1,13 @@
-"""Potential-aware features: a hand described by the buckets it may be in on the next street.
+"""Potential-aware features: describes a hand by its distribution over next-street buckets.
 
-With M next cards a hand is M buckets of the next street, each with mass 1/M.  The distance of two hands is the earth
-mover's distance between those distributions, the work of moving mass between two buckets being the distance of their
-centres (Ganzfried & Sandholm 2014).  In several dimensions that is a transport problem for each pair, far too slow for
-clustering; they use a greedy approximation of it.
+With M next cards a hand is M next-street buckets of mass 1/M each.  The distance of two hands is the earth mover's
+distance of these distributions, with the distance of bucket centres as ground distance.  Ganzfried & Sandholm (2014)
+approximate it greedily, because it is a transport problem for each pair.
 
-What we do instead: project the buckets' centres on a few directions, and on each take the exact one-dimensional
-distance, which is the L1 distance of the M projections in order (Rabin et al. 2011, sliced transport, with directions
-chosen instead of random).  So a hand is a point of sorted numbers, and k-medians under "emd" clusters it with all its
-bounds and exact centres, which a greedy distance, neither symmetric nor a metric, does not allow.  Pair by pair the
-greedy one is the nearer to exact transport; `tests/transport.py` measures both, up to a common factor, which clustering
-does not see.
+Our method uses sliced transport (Rabin et al.  2011) with chosen instead of random directions.  Bucket centres are
+projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
+projections.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters it with exact bounds and
+centres. The greedy distance, which is no metric, allows neither, but is closer for single pairs (`tests/transport.py`).
 """
 
 import math
@@ -22,17 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from abstraction.clustering.metric import EMD, distance_code
 
 DIRECTIONS = 8
-"""Directions of projection by default: more bring the error down slowly (16: by a tenth to a fifth)."""
+"""Default number of directions.  More reduce the error slowly: 16 by a tenth to a fifth."""
 VALUES = 8
-"""Numbers kept for each direction by default: each the mean of a run of the sorted projections."""
+"""Default number of values for each direction; each is the sum of a run of the sorted projections."""
 _ROWS = 1 << 16  # hands projected at a time
 
 
 def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: int = 3) -> NDArray[np.float64]:
-    """Positions [K, S] float64 of bucket centres [K, D] on their first S principal axes, centred, weights [K] given.
+    """Return the positions of bucket centres [K, D] on their first S principal axes, [K, S] float64.
 
-    Fewer axes if D is smaller.  Each axis points so that its largest component is positive.  Raises ValueError for
-    `axes` less than 1 and weights of another length.
+    S is `axes`, or D if that is smaller.  Positions are relative to the mean of the centres, weighed by `weights` [K].
+    The largest component of each axis is positive.
     """
     given = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
     if axes < 1 or centres.ndim != 2 or given.shape != (len(centres),):
@@ -51,12 +48,11 @@ def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: i
 def bucket_positions(
     centres: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", directions: int = DIRECTIONS
 ) -> NDArray[np.float64]:
-    """Positions [K, S] float64 of next-street bucket centres [K, D] on S directions, for `potential_points`.
+    """Return the positions of next-street bucket centres [K, D] on S directions, [K, S] float64.
 
-    "emd", where the distance of centres is a sum over coordinates: S coordinates in even steps, all if D is smaller.
-    "l2": directions spread evenly over a half-sphere about the first three principal axes (a half-circle, or one, if D
-    is smaller), as the mean over directions is then the Euclidean distance up to a factor.  weights [K] for the axes.
-    Raises ValueError for another distance, fewer than one direction, and as `bucket_axes`.
+    For "emd" the directions are S coordinates at even steps, or all D if D is smaller.  For "l2" they are spread evenly
+    over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean over
+    directions is then the Euclidean distance up to a factor.
     """
     if directions < 1:
         raise ValueError(f"directions is {directions}: at least one is needed")
@@ -72,7 +68,7 @@ def bucket_positions(
         angle = number * (math.pi / directions)
         return axes @ np.stack([np.cos(angle), np.sin(angle)])
     height = (number + 0.5) / directions
-    angle = number * (math.pi * (3 - math.sqrt(5)))  # the golden angle: even whatever their number
+    angle = number * (math.pi * (3 - math.sqrt(5)))  # the golden angle spreads any number of directions evenly
     radius = np.sqrt(1 - np.square(height))
     return axes @ np.stack([height, radius * np.cos(angle), radius * np.sin(angle)])
 
@@ -89,12 +85,14 @@ def _checked_buckets(next_buckets: NDArray[Any], count: int) -> NDArray[np.int64
 def potential_points(
     next_buckets: NDArray[Any], positions: NDArray[np.float64], values: int | None = VALUES
 ) -> NDArray[np.float32]:
-    """Points [N, S·Q] float32 of hands with next-street buckets [N, M]: on each direction the positions in order.
+    """Return the points [N, S·Q] float32 of hands with next-street buckets [N, M].
 
-    positions [K, S] of the buckets (`bucket_positions`, or mean equities as [K, 1]).  Q is `values`, each the sum of a
-    run of sorted positions, over M; all M of them if None or if M is no more.  With all, the L1 distance of two points
-    is the sum over directions of the one-dimensional earth mover's distances; with fewer, at most that.  Raises
-    ValueError for a bucket outside 0 to K − 1 and `values` less than 1.
+    `positions` [K, S] are those of `bucket_positions`, or mean equities as [K, 1].  On each direction the positions are
+    sorted and divided by M. Q = `values` runs of them are summed; None, or `values` >= M, takes all M. With all, the L1
+    distance of two points is the sum of the one-dimensional earth mover's distances over directions.  With fewer it is
+    at most that.
+
+    Raises `ValueError` for a bucket outside 0 to K − 1, or `values` less than 1.
     """
     buckets = _checked_buckets(next_buckets, len(positions))
     count, cards = buckets.shape

@@ -1,4 +1,4 @@
-"""How good buckets are: the variance that they explain; and how alike two labelings are."""
+"""Quality of a clustering: variance explained, and the adjusted Rand index of two labelings."""
 
 from typing import Any
 
@@ -23,7 +23,10 @@ def _checked(labels: NDArray[Any], weights: ArrayLike | None, k: int) -> tuple[N
 
 
 def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: ArrayLike | None, k: int) -> float:
-    """Share of the weighted variance of points [N, D] between buckets: 1 − within / total; 1 if none varies."""
+    """Return the share of the weighted variance of points [N, D] that lies between buckets.
+
+    It is 1 − within / total, and 1 if the points do not vary.
+    """
     labels, given = _checked(labels, weights, k)
     if points.ndim != 2 or len(points) != len(labels):
         raise ValueError(f"points have shape {points.shape}, but there are {len(labels)} labels: [N, D] is needed")
@@ -45,15 +48,15 @@ def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: Arra
 
 
 def _pairs(counts: NDArray[np.int64]) -> int:
-    """Σ n·(n − 1) / 2, exact: the halves of 64 bits are summed apart."""
+    """Return Σ n·(n − 1) / 2 exactly, by adding the 32-bit halves separately."""
     pairs = counts.astype(np.uint64) * (np.maximum(counts, 1) - 1).astype(np.uint64) // np.uint64(2)
     return (int((pairs >> np.uint64(32)).sum()) << 32) + int((pairs & np.uint64(0xFFFFFFFF)).sum())
 
 
 def rand_index_of_counts(both: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
-    """Adjusted Rand index from how many items each pair of buckets shares and each bucket holds, in any order.
+    """Return the adjusted Rand index of two labelings of fewer than 2^32 items.
 
-    Less than 2^32 items in all.
+    `both` counts the items of each pair of buckets, `first` and `second` those of each bucket, in any order.
     """
     total = int(first.sum())
     pairs, in_first, in_second = _pairs(both), _pairs(first), _pairs(second)

@@ -1,8 +1,8 @@
-"""k-means++ seeding (Arthur & Vassilvitskii 2007), exact, and the numbers it draws.
+"""Exact k-means++ seeding (Arthur & Vassilvitskii 2007), and its random numbers.
 
-The first centre is drawn with probability proportional to weight, each next one proportional to weight times the
-distance to the nearest centre so far: the squared distance for L2, the distance itself for EMD (their §5: the exponent
-of the objective).  A point is only measured against a new centre c if its own centre a has d(a, c) < 2·d(x, a).
+The first centre is drawn in proportion to weight.  Each further centre is drawn in proportion to weight times the
+distance to the nearest chosen centre.  That distance is squared for L2 and plain for EMD, as in their section 5.  A
+point with nearest centre a is measured against a new centre c only if d(a, c) < 2·d(x, a).
 """
 
 from typing import NamedTuple
@@ -17,12 +17,15 @@ from abstraction.clustering.points import Problem
 from abstraction.kernels.jit import njit, nogil_allocating_njit, part_njit
 from abstraction.kernels.parallel import run_ranges
 
-_BLOCK = 4096  # points whose weighted distances are summed together: fixes the order of sums
+_BLOCK = 4096  # points whose weighted distances are summed together, which fixes the order of summation
 _MASK = (1 << 64) - 1
 
 
 def uniform(seed: int, *numbers: int) -> float:
-    """A number in [0, 1) that depends on the seed and the numbers only: SplitMix64 (Steele, Lea & Flood 2014)."""
+    """Return a number in [0, 1) that depends only on the seed and the numbers.
+
+    The generator is SplitMix64 (Steele, Lea & Flood 2014).
+    """
     state = 0
     for number in (seed, *numbers):
         state = (state + (number & _MASK) + 0x9E3779B97F4A7C15) & _MASK
@@ -33,28 +36,28 @@ def uniform(seed: int, *numbers: int) -> float:
 
 
 class Seeds(NamedTuple):
-    """Chosen points and what each point is nearest to among them."""
+    """The chosen points, and the nearest of them for each point."""
 
     chosen: NDArray[np.int64]
     """[k] numbers of the points that are the first centres"""
     nearest: Nearest
-    """labels and distances of all points"""
+    """label and distance of every point"""
 
 
 @njit
 def _gaps(points, chosen, count, metric, limits):
-    """limits [count] float32: points at most so far from centre a cannot be closer to chosen[count]."""
+    """Write limits [count] float32: points within limits[a] of centre a cannot be closer to chosen[count]."""
     margin = rounding_margin(points.shape[1])
     for a in range(count):
         gap = 0.5 * length(point_distance(points[chosen[a]], points[chosen[count]], metric), metric)
         gap = max(0.0, gap * (1.0 - 4.0 * margin) - TINY)
-        # Rounded to float32 once more: down, by the margin.
+        # The margin keeps the limit low after rounding to float32.
         limits[a] = (gap * gap if metric == L2 else gap) * (1.0 - margin)
 
 
 @part_njit
 def _mass(weights, distances, begin, end):
-    """Σ weight x distance of points `begin` to `end` − 1, in four sums so that additions overlap."""
+    """Return Σ weight x distance of points `begin` to `end` − 1, in four sums so that additions overlap."""
     whole = begin + (end - begin) // 4 * 4
     first = second = third = fourth = 0.0
     for x in range(begin, whole, 4):
@@ -71,7 +74,8 @@ def _mass(weights, distances, begin, end):
 def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state):
     """Measure centre number `count` against the points of blocks `first` to `last` − 1.
 
-    problem = (points, weights); state = (limits [k] float32, masses [blocks] float64: Σ weight x distance).
+    problem  (points, weights)
+    state    (limits [k] float32, masses [blocks] float64), where a mass is Σ weight x distance
     """
     points, weights = problem
     limits, masses = state
@@ -79,7 +83,8 @@ def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state)
     open_ = np.empty(_BLOCK, np.int64)
     for block in range(first, last):
         begin, end = block * _BLOCK, min((block + 1) * _BLOCK, points.shape[0])
-        # Collected first, without a branch: few points are open, and each would cost a misprediction.
+        # Points to measure are collected first, without a branch. They are few, and each would cost a branch
+        # misprediction.
         found = 0
         for x in range(begin, end):
             open_[found] = x
@@ -99,7 +104,7 @@ def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state)
 
 @njit
 def _draw(weights, distances, masses, share):
-    """The point at `share` of the total weight x distance; −1 if that is nothing."""
+    """Return the point at `share` of the total weight x distance; −1 if the total is 0."""
     total = 0.0
     for mass in masses:
         total += mass
@@ -109,7 +114,7 @@ def _draw(weights, distances, masses, share):
     for block in range(masses.shape[0]):
         if masses[block] <= 0.0:
             continue
-        # The last block with mass stays the choice where rounding leaves the target beyond the end.
+        # If rounding puts the target beyond the end, the last block with mass is chosen.
         chosen = block
         if passed + masses[block] > target:
             break
@@ -127,9 +132,9 @@ def _draw(weights, distances, masses, share):
 
 
 def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> Seeds:
-    """Choose k points as first centres; no two are equal.
+    """Choose k distinct points as first centres; `seed` and `purpose` determine the draws.
 
-    `seed` and `purpose` fix the draws.  Raises ValueError with both numbers if there are fewer than k distinct points.
+    Raises `ValueError`, with both numbers, if there are fewer than k distinct points.
     """
     count = len(problem.points)
     if not 1 <= k <= count:

@@ -1,13 +1,12 @@
-"""Clustering inside groups, and with it very many buckets by two levels.
+"""Clustering within groups, and two-level clustering for very many buckets.
 
-Flat k-means costs more than linearly in k.  For large k the points are first clustered into about √k groups; each group
-gets its share of the k buckets and is clustered on its own; then flat steps over all points and buckets (exact, and
-affordable as only near centres are measured) let points move between groups.  The inertia may be compared with flat
-k-means' wherever both run.
+Flat k-means costs more than linearly in k.  For large k the points are first clustered into about √k groups.  Each
+group gets a share of the k buckets and is clustered alone.  Flat steps over all points and buckets then move points
+between groups.
 
-The shares: quantising a group of inertia I with n buckets leaves about I·n^(−2/d) of squared distance in d dimensions
-(Zador 1982), and I·n^(−1/d) of distance; the total is least for n ∝ I^(d/(d+2)) and I^(d/(d+1)).  d = 4 is taken, the
-order of what equity histograms vary in.
+Shares: n buckets in a group of inertia I leave about I·n^(−2/d) of squared distance in d dimensions (Zador 1982), and
+I·n^(−1/d) of distance.  The total is least for n ∝ I^(d/(d+2)) and I^(d/(d+1)).  We use d = 4, about the dimension in
+which equity histograms vary.
 """
 
 from collections.abc import Callable
@@ -39,22 +38,22 @@ from abstraction.kernels.parallel import run_ranges
 
 _DIMENSIONS = 4
 FLAT_STEPS = 2
-"""Flat steps at the end; each costs about as much as one iteration of flat k-means."""
+"""Number of flat steps at the end.  Each costs about as much as one iteration of flat k-means."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with the stage ("groups", "buckets" or "flat"), how much of it is done, and of how much."""
+"""Called with the phase ("groups", "buckets" or "flat"), the completed part and the whole."""
 
 
 def share_buckets(need: NDArray[np.floating[Any]], room: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Share k buckets among groups in proportion to `need` [G], at least one and at most `room` [G] each.
+    """Divide k buckets among groups in proportion to `need` [G], at least one and at most `room` [G] each.
 
-    Largest averages (Webster): each next bucket goes to the group of largest need / (2·buckets + 1), the lowest number
-    among equals.  Raises ValueError if k is less than G or more than all room.
+    Uses the largest-averages method (Webster): the next bucket goes to the group with the largest need / (2·buckets +
+    1), the lowest number among equals.  Raises `ValueError` if k is less than G or more than all room.
     """
     if not len(room) <= k <= room.sum():
         raise ValueError(f"k is {k}, but {len(room)} groups of {room.sum()} distinct points in all need a k in between")
     shares = np.ones(len(room), np.int64)
-    # Most of it at once, by rounding down, and one by one only what is left.
+    # Most are given at once, by rounding down, and the rest one by one.
     ideal = np.floor(need / max(float(need.sum()), np.finfo(float).tiny) * (k - len(room))).astype(np.int64)
     shares = np.minimum(shares + ideal, room)
     while shares.sum() < k:
@@ -64,7 +63,7 @@ def share_buckets(need: NDArray[np.floating[Any]], room: NDArray[np.int64], k: i
 
 
 def group_needs(problem: Problem, members: Members) -> NDArray[np.float64]:
-    """What `share_buckets` takes, [G]: for each group the power of its inertia about its own centre."""
+    """Return the `need` [G] of `share_buckets`: a power of each group's inertia about its own centre."""
     empty = np.zeros((len(members.starts) - 1, problem.points.shape[1]), np.float32)
     centres = group_centres(problem.points, problem.weights, members, empty, problem.metric, problem.workers)
     labels = np.empty(len(problem.points), np.int32)
@@ -82,7 +81,7 @@ def _needs(
 
 @dataclass
 class _ClusterParts:
-    """Groups that are clustered already: what the phase "buckets" keeps."""
+    """The groups that are already clustered, as saved in the phase "buckets"."""
 
     labels: NDArray[np.int32]
     centres: NDArray[np.float32]
@@ -92,7 +91,7 @@ class _ClusterParts:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         counters = np.array([self.done, self.iterations], np.int64)
-        # Copied, since other groups are being clustered meanwhile.
+        # copied, because other groups are being clustered at the same time
         return {
             "labels": self.labels.copy(),
             "centres": self.centres.copy(),
@@ -121,11 +120,12 @@ def cluster_within(
     keeper: Keeper = NOTHING,
     more: Arrays | None = None,
 ) -> Clustering:
-    """Cluster each group of distinct points into its share of buckets; groups side by side on the problem's workers.
+    """Cluster each group of distinct points into its share of buckets, groups in parallel.
 
-    Buckets are numbered through: group g's follow those of the groups before it.  `iterations` of the result is the
-    largest of any group.  `keeper` gets the groups that are done, and `more`, in the phase "buckets".  Raises
-    ValueError if a group has fewer points than buckets.
+    Buckets of group g follow those of group g − 1.  `iterations` of the result is the largest of any group.  In the
+    phase "buckets" the finished groups are saved, with the arrays of `more`.
+
+    Raises `ValueError` if a group has fewer points than buckets.
     """
     offsets = np.concatenate([[0], np.cumsum(shares)])
     found = _parts(problem, int(offsets[-1]), keeper.resume("buckets"))
@@ -153,7 +153,7 @@ def cluster_within(
 def _within_groups(
     problem: Problem, k: int, groups: int, seed: int, limits: tuple[int, float], progress: Progress, keeper: Keeper
 ) -> KMeansState:
-    """The two levels, without the flat steps that follow; limits = (iterations, tolerance)."""
+    """Cluster in two levels, without the flat steps that follow; limits = (iterations, tolerance)."""
     kept = keeper.resume("buckets")
     if kept is None:
         state = begin_or_resume(problem, groups, seed, keeper, "groups")
@@ -188,10 +188,11 @@ def refine(
     progress: Progress | None = None,
     keeper: Keeper = NOTHING,
 ) -> KMeansState:
-    """Cluster distinct points into k buckets by two levels; the state's `iteration` counts the flat steps.
+    """Cluster distinct points into k buckets in two levels; `iteration` of the state counts flat steps.
 
-    With a `keeper` that has something of the phases "groups", "buckets" or "flat" it goes on from there, to the same
-    bits.  Raises ValueError for k larger than the number of points, and groups outside 1 to k.
+    A saved state of the phases "groups", "buckets" or "flat" is resumed and gives the same bits.
+
+    Raises `ValueError` for k larger than the number of points, or groups outside 1 to k.
     """
     first = round(k**0.5) if groups is None else groups
     if not 1 <= k <= len(problem.points):

@@ -1,1 +1,1 @@
-"""Kernels: numba's door, how they are compiled and kept, and threads that run them."""
+"""Kernels: the only import of numba, the kernel cache on disk, and threads that run kernels."""

@@ -1,7 +1,7 @@
-"""Whether kernels are being compiled, and a clock that stands still meanwhile.
+"""Detects kernel compilation, and provides a clock that excludes it.
 
-A kernel is compiled when it is first called, in the midst of whatever called it, once for each version of the program;
-what takes a second then takes half a minute.  Measured times and shares must not count that.
+A kernel is compiled when it is first called, once for each version of the program.  A call of a second then takes half
+a minute, which measured times must not include.
 """
 
 import time
@@ -12,7 +12,7 @@ from abstraction.kernels.jit import watch_compiling
 
 
 class _Watch:
-    """Adds up the time in which kernels were compiled; numba compiles one at a time, and one inside another."""
+    """Adds up the time of compilation. numba compiles one kernel at a time, possibly nested."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -32,7 +32,7 @@ class _Watch:
         self.depth -= 1
 
     def seconds(self) -> float:
-        """Seconds spent so far, those of a compilation under way included."""
+        """Return the seconds spent so far, including a compilation in progress."""
         began, spent = self._began, self.spent
         return spent + (time.perf_counter() - began if self.depth else 0.0)
 
@@ -46,18 +46,21 @@ watch_compiling(_watch.on_start, _watch.on_end)
 
 
 def compiling() -> bool:
-    """Whether this process is compiling a kernel, in any thread."""
+    """Return whether any thread of this process is compiling a kernel."""
     return _watch.depth > 0
 
 
 def working_seconds() -> float:
-    """Seconds by a clock that stands still while this process compiles kernels; only differences mean anything."""
+    """Return the time of a clock that stops while this process compiles kernels.
+
+    Only differences of two times have a meaning.
+    """
     return time.perf_counter() - _watch.seconds()
 
 
 @contextmanager
 def told_of_compiling(callback: Callable[[bool], None]) -> Iterator[None]:
-    """Have `callback` called, in the thread that compiles, with True when that begins and with False when it ends."""
+    """Call `callback` in the compiling thread with True when compilation begins and False when it ends."""
     _watch.callbacks.append(callback)
     try:
         yield

@@ -1,10 +1,9 @@
-"""The one door to numba: every kernel module takes `njit` (and `intrinsic`) from here.
+"""The only module that imports numba: every kernel module takes `njit` and `intrinsic` from here.
 
-Where compiled kernels are kept, `abstraction.kernels.kernel_files` says; it is set here, before any kernel is
-declared, and nowhere else.
+The kernel cache (`abstraction.kernels.kernel_files`) is configured here before any kernel is declared.
 
-Nothing is declared to numba, and numba is not imported, before a kernel is first called: to import it and to declare
-all kernels takes as long as many a command, and most processes call none or a few.
+numba is imported, and kernels are declared to it, when a kernel is first called.  Import and declarations take longer
+than many commands, and most processes call few kernels or none.
 """
 
 import gc
@@ -18,12 +17,12 @@ from typing import Any
 from abstraction.kernels.kernel_files import KernelFiles, choose_directory
 from abstraction.kernels.numba_inside import KNOWN_VERSIONS, part_compiler, processor_features
 
-_GARBAGE_AFTER = 50_000  # new objects, of which compiling makes many that stay: looking after 700 takes 7 % of its time
+_GARBAGE_AFTER = 50_000  # compiling creates many lasting objects; collecting garbage after 700 takes 7 % of its time
 
 
 @cache
 def _numba() -> Any:
-    """The package, with this version's cache."""
+    """Return the numba package, configured with this version's cache."""
     directory = str(choose_directory())
     os.environ["NUMBA_CACHE_DIR"] = directory
     import numba
@@ -43,9 +42,9 @@ _watches: list[tuple[Hearer, Hearer]] = []
 
 
 def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
-    """Have two functions called with numba's event where a kernel begins to be compiled, and where that ends."""
+    """Call `on_start` and `on_end` with numba's event when the compilation of a kernel begins and ends."""
     _watches.append((on_start, on_end))
-    if _numba.cache_info().currsize:  # else when numba is imported
+    if _numba.cache_info().currsize:  # else `_numba` does it on import
         _listen(on_start, on_end)
 
 
@@ -56,7 +55,7 @@ def _listen(on_start: Hearer, on_end: Hearer) -> None:
 
 
 class _Module:
-    """A module of numba's, imported when something of it is asked for."""
+    """A numba module that is imported on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -72,12 +71,12 @@ errors: Any = _Module("numba.core.errors")
 
 
 def _known(value: Any) -> Any:
-    """The type that numba has for something of its own, in the code of a kernel that it compiles."""
+    """Return numba's type for one of its own functions, as used in the code of a kernel."""
     return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
 
 
 class _Function:
-    """A function of numba's for kernels, which Python cannot call."""
+    """A numba function for kernels, which Python cannot call."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -94,7 +93,7 @@ _intrinsics: list["intrinsic"] = []
 
 
 class intrinsic:  # noqa: N801 - a decorator
-    """numba's decorator of the same name, declared when a kernel is first compiled."""
+    """numba's `intrinsic` decorator, declared when a kernel is first compiled."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__, self._function = function.__doc__, function
@@ -102,7 +101,7 @@ class intrinsic:  # noqa: N801 - a decorator
 
     @cached_property
     def declared(self) -> Any:
-        """What numba knows."""
+        """numba's intrinsic of the function."""
         return import_module("numba.core.extending").intrinsic(self._function)
 
     @property
@@ -112,12 +111,12 @@ class intrinsic:  # noqa: N801 - a decorator
 
 def _declare_intrinsics() -> None:
     for each in _intrinsics:
-        each.declared  # noqa: B018 - which makes it
+        each.declared  # noqa: B018 - the access declares it
 
 
 def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, signature: Any) -> Any:
-    """numba's `compile`; whatever comes of it, a turn that the cache took ends with it."""
-    with import_module("numba.core.compiler_lock").global_compiler_lock:  # other threads' turns do not end with it
+    """Call numba's `compile`, and release the kernel's lock file afterwards in any case."""
+    with import_module("numba.core.compiler_lock").global_compiler_lock:  # so that no other thread's lock ends with it
         looked_for_after = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *looked_for_after[1:])
         try:
@@ -128,11 +127,11 @@ def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, sig
 
 
 class Kernel:
-    """A function that numba compiles, for each types of arguments when it is first called with them.
+    """A function that numba compiles for each combination of argument types, on the first call with it.
 
-    py_func        the function
-    targetoptions  what numba is told
-    cached         whether what is compiled is kept on disk
+    py_func        the Python function
+    targetoptions  numba's options
+    cached         whether compiled code is kept on disk
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, cached: bool = True) -> None:
@@ -140,14 +139,14 @@ class Kernel:
         self.py_func, self.targetoptions, self._cached = function, options, cached
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it, compiled; arguments and result are those of the function."""
+        """Call the compiled function with the same arguments and result as the Python function."""
         return self.dispatcher(*arguments, **named)
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What numba makes of it, declared by now."""
+        """numba's dispatcher, declared on first use."""
         with _declaring:
-            if "dispatcher" not in self.__dict__:  # else another thread has been here meanwhile
+            if "dispatcher" not in self.__dict__:  # else another thread has declared it
                 made = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
                 made._cache = KernelFiles(self, self._cached, _declare_intrinsics)
                 made.compile = partial(_compile_in_turn, made.compile, made._cache)
@@ -159,7 +158,7 @@ class Kernel:
 
     @property
     def signatures(self) -> list[Any]:
-        """The types of arguments that it was compiled for, or loaded, in this process."""
+        """Argument types for which the kernel was compiled or loaded in this process."""
         return list(self.dispatcher.signatures)
 
     @property
@@ -168,19 +167,19 @@ class Kernel:
 
 
 class Part(Kernel):
-    """A kernel without machine code, which Python cannot call; numba by itself would jump to where nothing is."""
+    """A kernel that only kernels call, compiled without machine code of its own."""
 
-    compiler: Any = None  # what `numba_inside` has made for them
+    compiler: Any = None  # set by `_numba` from `numba_inside`
 
     def _compiled_by(self) -> dict[str, Any]:
         return {} if self.compiler is None else {"pipeline_class": self.compiler}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Raise `TypeError`."""
+        """Raise `TypeError`, because numba would jump to missing code."""
         raise TypeError(f"{self.__module__}.{self.__name__} is a part of kernels: call it from a kernel")
 
 
-# Wrappers for calls from C, which nobody makes, are left out everywhere: they cost time of compiling.
+# no_cfunc_wrapper: wrappers for calls from C are never used and cost compile time
 _KERNEL = {"error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
 OPTIONS: dict[str, dict[str, Any]] = {
     "njit": _KERNEL | {"_nrt": False},
@@ -189,45 +188,45 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allocating_njit": _KERNEL,
     "nogil_allocating_njit": _KERNEL | {"nogil": True},
 }
-"""What numba is told by each of the decorators below."""
+"""numba's options for each decorator below."""
 
 
 def decorator(name: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
-    """A decorator by its name in `OPTIONS`."""
+    """Return the decorator of this name in `OPTIONS`."""
     return partial(Part if name == "part_njit" else Kernel, options=OPTIONS[name], cached=cached)
 
 
 njit = decorator("njit")
-"""Compile a kernel: cached on disk, IEEE arithmetic, division by zero gives inf instead of an exception.
+"""Compile a kernel that creates and returns no arrays, cached on disk, with IEEE arithmetic.
 
-It makes no array and returns none, so that references need not be counted: where tuples of arrays are handed on, that
-is a good part of the code, and of the time of compiling it.  A kernel that does make one is refused by numba.
+Division by zero gives inf instead of an exception.  Without arrays to create, numba need not count references, which
+saves code and compile time. numba refuses such a kernel if it creates an array.
 """
 
 nogil_njit = decorator("nogil_njit")
-"""As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
+"""As `njit`, but releases the interpreter lock, for kernels that work on a range of boards or points."""
 
 part_njit = decorator("part_njit")
-"""A part of kernels: as `njit`, but callable from kernels only, which saves machine code.
+"""As `njit`, but callable only from kernels, which saves machine code.
 
-A call from Python is a `TypeError`.
+A call from Python raises `TypeError`.
 """
 
 allocating_njit = decorator("allocating_njit")
-"""As `njit`, for a kernel that makes arrays, or takes them from one that does."""
+"""As `njit`, for a kernel that creates arrays, or takes them from one that does."""
 
 nogil_allocating_njit = decorator("nogil_allocating_njit")
-"""As `nogil_njit`, for a kernel that makes arrays, or takes them from one that does."""
+"""As `nogil_njit`, for a kernel that creates arrays, or takes them from one that does."""
 
 inline_njit = partial(Part, options={"inline": "always"}, cached=False)
-"""A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
+"""Inline a small helper into each kernel that calls it."""
 
 uncached_njit = decorator("allocating_njit", cached=False)
-"""As `allocating_njit`, for a function of a user's: numba would not notice that what it calls has changed."""
+"""As `allocating_njit`, for a user's function, uncached because numba does not notice changes in its callees."""
 
 
 def c_function(result: Any, *arguments: Any) -> Any:
-    """Compile a function so that kernels can call it by its address, uncached; types as `types` has them."""
+    """Compile a function that kernels call by its address, uncached; argument types are those of `types`."""
     return _numba().cfunc(result(*arguments), error_model="numpy")
 
 

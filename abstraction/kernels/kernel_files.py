@@ -1,13 +1,12 @@
-"""Where compiled kernels are kept on disk, and how they are found there.
+"""The kernel cache on disk: its directory, look-up of compiled kernels, and locks between processes.
 
-Numba's on-disk cache does not notice edits to helpers or constants in *other* modules, so a changed helper would go
-on running in its old form.  The cache directory is therefore named after a hash of every module that kernels are made
-of: the modules that import `abstraction.kernels.jit`, and whatever of the project those import in turn.
-`NUMBA_CACHE_DIR` in the environment moves the place, not the rule.
+numba's own cache does not notice edits of helpers or constants in *other* modules.  The cache directory is therefore
+named by a hash of all modules that import `abstraction.kernels.jit` and of the project's modules that they import.
+`NUMBA_CACHE_DIR` in the environment only sets the parent directory.  Clones and installed copies of the same sources
+share compiled kernels.
 
-Where the packages lie makes no difference: clones and installed copies of the same sources share what is compiled.
-
-What is kept is code: a directory that others own or may write is not used (`abstraction.kernels.kernel_store`).
+Cached kernels are code, so a directory that other users own or may write is not used
+(`abstraction.kernels.kernel_store`).
 """
 
 import atexit
@@ -31,20 +30,20 @@ from abstraction.kernels.kernel_store import KernelStore, distrusted, say_once
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
-_VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
-_KEEP = 4  # directories of other versions left beside ours, newest first
-_COUNTS = b"NRT_"  # the names of functions that count references begin so
-_LOCKS = "locks"  # folder in the cache's directory
-_PATIENCE_SECONDS = 60.0  # for who compiles a kernel and spends no processor time: stopped, or on another machine
+_VERSION = re.compile(r"[0-9a-f]{16}")  # a result of `kernel_source_hash`
+_KEEP = 4  # directories of other versions that are kept, the newest ones
+_COUNTS = b"NRT_"  # prefix of reference-counting functions
+_LOCKS = "locks"  # folder of lock files in the cache directory
+_PATIENCE_SECONDS = 60.0  # wait for a compiler without processor time (stopped, or on another machine)
 _LOOK_SECONDS = 0.02
 _PID_DIGITS = 20
 
 
 def _sources(root: Path) -> dict[str, str]:
-    """Text of every module of the project, by dotted name."""
+    """Return the source text of every module of the project, by dotted name."""
     found = {}
     for package in _PACKAGES:
-        for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process does it
+        for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process runs it
             within = os.path.relpath(folder, root).replace(os.sep, ".")
             for file in files:
                 if file.endswith(".py"):
@@ -54,7 +53,7 @@ def _sources(root: Path) -> dict[str, str]:
 
 
 def _imports(text: str, known: dict[str, str]) -> set[str]:
-    """Project modules that a module's top-level imports name."""
+    """Return the project modules that a module's top-level imports name."""
     names: set[str] = set()
     for module, imported in _IMPORT.findall("\n" + text):
         candidates = [module, *(f"{module}.{name.strip(' ()')}" for name in imported.split(","))]
@@ -63,7 +62,10 @@ def _imports(text: str, known: dict[str, str]) -> set[str]:
 
 
 def kernel_source_hash(root: Path) -> str:
-    """First 16 hex digits of the SHA-256 over all that kernels are made of, numba's version and how it optimises."""
+    """Return 16 hex digits that identify the kernels.
+
+    They are from the SHA-256 of all kernel sources, the versions of numba and Python, and NUMBA_OPT.
+    """
     from importlib.metadata import version
 
     sources = _sources(root)
@@ -74,7 +76,7 @@ def kernel_source_hash(root: Path) -> str:
         if name not in members:
             members.add(name)
             todo.extend(_imports(sources[name], sources))
-    optimised = os.environ.get("NUMBA_OPT", "")  # which numba does not look at when it looks for what is kept
+    optimised = os.environ.get("NUMBA_OPT", "")  # numba's cache ignores this setting
     digest = hashlib.sha256(f"{version('numba')} {sys.version} {optimised}".encode())
     for name in sorted(members):
         digest.update(name.encode() + b"\0" + sources[name].encode() + b"\0")
@@ -82,14 +84,14 @@ def kernel_source_hash(root: Path) -> str:
 
 
 def choose_directory() -> Path:
-    """Make (or find) this version's cache directory and drop the oldest of the others.
+    """Return this version's cache directory, made if missing, and remove old versions.
 
-    Where the one that is asked for cannot be written, or others may write to it, it is one in the temporary directory
-    that belongs to the user alone; and where somebody has taken that, one for this process.
+    If the configured directory cannot be written or is not trusted, use one in the temporary directory that belongs to
+    the user.  If that is not trusted either, use one for this process alone.
     """
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
-    if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
+    if _VERSION.fullmatch(base.name):  # set by the parent process
         base = base.parent
     version = kernel_source_hash(_ROOT)
     if (ours := _usable(base / version)) is not None:
@@ -99,7 +101,7 @@ def choose_directory() -> Path:
 
 
 def _usable(ours: Path) -> Path | None:
-    """The directory of a version, made where it is not there; None where it cannot be, or is not trusted."""
+    """Return the directory of a version, made if missing; None if that fails or it is not trusted."""
     try:
         for folder in reversed([ours, *(parent for parent in ours.parents if not parent.exists())]):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -120,11 +122,11 @@ def _usable(ours: Path) -> Path | None:
 
 
 def _private() -> Path:
-    """A directory for this process and those that it starts, gone with it."""
+    """Return a directory for this process and its child processes, removed at exit."""
     directory, owner = Path(tempfile.mkdtemp(prefix="mccfr-kernels-")), os.getpid()
 
     def remove() -> None:
-        if os.getpid() == owner:  # and not in a process forked off it
+        if os.getpid() == owner:  # not in a forked process
             shutil.rmtree(directory, ignore_errors=True)
 
     atexit.register(remove)
@@ -133,15 +135,15 @@ def _private() -> Path:
 
 @cache
 def _numba_cache() -> Any:
-    """numba's cache of a kernel's files, in a folder named after the kernel's place in the packages.
+    """Return numba's cache class, with files in a folder named by the kernel's place in the packages.
 
-    By itself numba names the folder after the path of the source, and looks whether the source is as it was; here the
-    directory around it answers for all sources.
+    numba's own class names the folder by the path of the source and checks each source's time stamp.  Here the hash in
+    the directory's name covers all sources.
     """
     caching: Any = import_module("numba.core.caching")
 
     class Locator(caching.UserProvidedCacheLocator):
-        """Where a kernel's files are."""
+        """Locates a kernel's files."""
 
         def __init__(self, function: Any, file: str) -> None:
             super().__init__(function, file)
@@ -155,20 +157,20 @@ def _numba_cache() -> Any:
             return "" if self._ours else super().get_source_stamp()
 
     class Files(caching.CompileResultCacheImpl):
-        """How a kernel is written to them."""
+        """Writes and reads a kernel's files."""
 
         _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
 
         def rebuild(self, target: Any, kept: tuple[Any, ...]) -> Any:
-            # References may be counted in any kernel's code: numba compiles what it does with arrays once a process,
-            # as the kernel wants it that comes first.  A call of an unknown function would be one to nowhere.
+            # Cached code may count references. numba compiles its reference-counting functions once in a process, when
+            # a kernel first needs them; without them the loaded code would call a null address.
             _, _, code = kept[0]
             if any(_COUNTS in part for part in (code if isinstance(code, tuple) else (code,))):
                 import_module("numba.core.runtime").rtsys.initialize(target)
             return super().rebuild(target, kept)
 
     class Cache(caching.FunctionCache):
-        """Looks kernels up in them."""
+        """Looks up kernels in their files."""
 
         _impl_class = Files
 
@@ -181,7 +183,7 @@ def _numba_cache() -> Any:
 
 
 def _processor_time(pid: str) -> str:
-    """What a process has spent, as Linux writes it; empty where there is none."""
+    """Return a process's user and system time as Linux writes it; empty if there is no such process."""
     try:
         return " ".join(Path("/proc", pid.strip() or "0", "stat").read_text().rpartition(")")[2].split()[11:13])
     except OSError:
@@ -189,19 +191,16 @@ def _processor_time(pid: str) -> str:
 
 
 class KernelFiles:
-    """What is on disk of a kernel, in numba's form.
+    """The cache of one kernel, with the methods that numba's dispatcher calls.
 
-    numba by itself declares all that it can compile before it looks into a cache, which takes longer than loading the
-    kernels of a run; and its compiler does so again.
+    Functions are declared to numba only before compiling, because that takes longer than loading a run's kernels.
+    Processes that need the same kernel at the same time compile it once.  The others wait for its lock file while the
+    compiling process uses processor time.  There is no deadlock: a process that holds a kernel's lock waits only for
+    kernels that it calls.
 
-    Processes that need a kernel at the same time compile it once: the others wait for what the first one keeps,
-    as long as it spends processor time.  Nobody waits in a circle, since while a kernel's turn is held only those that
-    it calls are waited for.  By itself numba lets all of them compile it, and of two that keep something at the same
-    time, one may be forgotten.
-
-    kernel   what is compiled: has `py_func` and `targetoptions`
-    on_disk  False: nothing is kept
-    declare  called before numba compiles, and not before it loads
+    kernel   the kernel, with `py_func` and `targetoptions`
+    on_disk  False keeps nothing on disk
+    declare  called before numba compiles, but not before it loads
     """
 
     def __init__(self, kernel: Any, on_disk: bool, declare: Callable[[], None]) -> None:
@@ -212,7 +211,7 @@ class KernelFiles:
         return _numba_cache()(self._kernel.py_func)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """What was compiled for a signature, or None: then numba is ready to compile it."""
+        """Return the cached code for a signature, or None after preparing numba to compile it."""
         found = self._files._load_overload(signature, target) if self._on_disk else None
         if found is None and self._on_disk:
             self._take_turn()
@@ -222,15 +221,15 @@ class KernelFiles:
         return found
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature."""
+        """Write the compiled code for a signature to disk."""
         if self._on_disk:
             self._files.save_overload(signature, compiled)
 
     def _take_turn(self) -> None:
-        """Wait until no other process compiles this kernel."""
+        """Lock the kernel's lock file, waiting while another process compiles the kernel."""
         folder = Path(import_module("numba").config.CACHE_DIR, _LOCKS)
         until, spent = time.monotonic() + _PATIENCE_SECONDS, ""
-        with contextlib.suppress(OSError):  # a disk without room or locks: who compiles twice loses time alone
+        with contextlib.suppress(OSError):  # without space or locks kernels are compiled twice
             folder.mkdir(exist_ok=True)
             name = f"{self._kernel.__module__}.{self._kernel.__name__}"
             self._turn = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -246,9 +245,9 @@ class KernelFiles:
                         until = time.monotonic() + _PATIENCE_SECONDS
 
     def end_turn(self) -> None:
-        """Let other processes compile it, or find what was kept."""
+        """Release the kernel's lock file, so that other processes load or compile the kernel."""
         if self._turn >= 0:
             with contextlib.suppress(OSError):
-                fcntl.flock(self._turn, fcntl.LOCK_UN)  # of processes forked off this one too
+                fcntl.flock(self._turn, fcntl.LOCK_UN)  # also for forked processes
             os.close(self._turn)
             self._turn = -1

@@ -1,9 +1,7 @@
-"""Compiled kernels as files: one for each kernel and types of arguments, with its name and a checksum of all of it.
+"""Stores compiled kernels in one file for each kernel and argument types, with name and checksum.
 
-What is kept is numba's own form, which is a pickle: it is opened only where the checksum is right and nobody else may
-write.  Whatever is not wholly what was written - emptied by a power cut, cut short, flipped, another kernel's - counts
-as not there: the kernel is compiled again.  numba by itself keeps an index beside such files, without checksums, and
-writes neither durably.
+The payload is a pickle of numba's own form.  It is loaded only if the checksum is right and no other user may write the
+file.  A file that is empty, truncated, altered or another kernel's counts as absent, and the kernel is compiled again.
 """
 
 import contextlib
@@ -20,14 +18,14 @@ from storage import durable
 from storage.checksums import XXH3, new_sum
 
 _MAGIC = b"mccfr kernel 1\n"
-_DIGITS = 32  # of a checksum
+_DIGITS = 32  # length of a checksum in hex digits
 _LENGTH_BYTES = 4
 _SUFFIX = ".kernel"
 _said: set[str] = set()
 
 
 def say_once(what: str, text: str) -> None:
-    """Tell the user a sentence, once in a process of each kind: on stderr, unless logging is told otherwise."""
+    """Log a warning to the user, on stderr by default, once for each `what` in a process."""
     import logging
 
     if what not in _said:
@@ -36,14 +34,14 @@ def say_once(what: str, text: str) -> None:
 
 
 def packed(name: str, payload: bytes) -> bytes:
-    """The content of a file."""
+    """Return the content of a kernel file."""
     named = name.encode()
     body = len(named).to_bytes(_LENGTH_BYTES, "little") + named + payload
     return _MAGIC + _checksum(body) + body
 
 
 def unpacked(data: bytes) -> tuple[str, bytes]:
-    """(name, payload) of a file's content; `ValueError` where that is not wholly what `packed` has made."""
+    """Return (name, payload) of a file's content; `ValueError` if `packed` has not made it."""
     start = len(_MAGIC) + _DIGITS
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : start] != _checksum(body):
@@ -59,38 +57,38 @@ def _checksum(body: bytes) -> bytes:
 
 
 class KernelStore:
-    """Files of one kernel; takes the place of numba's index and data files."""
+    """The files of one kernel, in place of numba's index and data files."""
 
     def __init__(self, folder: Path, kernel: str, stamp: Any) -> None:
-        """`kernel`: its name in file names; `stamp`: what its source was, where the folder's name does not say so."""
+        """`kernel` is its name in file names.  `stamp` identifies its source if the folder's name does not."""
         self._folder, self._kernel, self._stamp = folder, kernel, repr(stamp)
 
     def load(self, key: Any) -> Any:
-        """What was saved of the same key and source; None where nothing of it is there, or it is damaged."""
+        """Return the object saved under the same key and source; None if it is absent or damaged."""
         path, name = self._place(key)
         try:
             kept, payload = unpacked(path.read_bytes())
             if kept == name:
-                return pickle.loads(payload)  # what it is trusted for: see `distrusted`
+                return pickle.loads(payload)  # `distrusted` has checked who may write here
             if kept.partition("\n")[0] == name.partition("\n")[0]:
-                return None  # of a source that was edited since
+                return None  # the source has been edited
             raise ValueError("it is another kernel's")
         except FileNotFoundError:
             return None
-        except Exception as error:  # a pickle fails in any way
+        except Exception as error:  # a damaged pickle may raise any exception
             kept_at = self._folder.parent
             say_once("damaged", f"{path.name} in {kept_at} is damaged, and what is damaged is compiled again: {error}")
             return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Keep what was compiled for a key, durably; a disk that does not take it costs compiling it once more."""
+        """Save the compiled code of a key durably; errors of the file system are ignored."""
         path, name = self._place(key)
         payload = import_module("numba.core.serialize").dumps(data)
         with contextlib.suppress(OSError):
             durable.replace_file(path, packed(name, payload))
 
     def _place(self, key: Any) -> tuple[Path, str]:
-        """(file, name) of a key: types of arguments, processor, code."""
+        """Return (file, name) of a key, which holds argument types, processor and code."""
         signature, *rest = key
         types = ", ".join(map(_described, signature))
         makers = [f"{name} {import_module(name).__version__}" for name in ("numba", "llvmlite")]
@@ -100,7 +98,7 @@ class KernelStore:
 
 
 def _described(kind: Any) -> str:
-    """A type of numba's; named tuples by their classes' full names, of which two may be alike."""
+    """Return the text of a numba type, with the full class names of named tuples (short ones may repeat)."""
     made = getattr(kind, "instance_class", None)
     if made is None:
         return str(kind)
@@ -108,10 +106,10 @@ def _described(kind: Any) -> str:
 
 
 def distrusted(directory: Path) -> str | None:
-    """Why files in a directory may be somebody else's, in one clause; None where only this user, or root, may write.
+    """Return why other users could write files in a directory; None if only this user or root can.
 
-    Folders above it count too: who may rename one puts another in its place.  There a sticky bit is enough.  A group
-    that may write is trusted if it is the user's own: of his name, and nobody else's.
+    The result is one clause.  Parent folders count too, because a user who may rename one can replace it; there a
+    sticky bit is enough.  A writable group is trusted if it is the user's own group without other members.
     """
     own = directory.resolve()
     for folder in (own, *own.parents):
@@ -130,7 +128,7 @@ def distrusted(directory: Path) -> str | None:
 
 
 def _own_group(group: int) -> bool:
-    """Whether a group is the user's alone, as systems make one for each user."""
+    """Return whether a group contains only the user, as systems create one for each user."""
     if group == os.geteuid() == 0:
         return True
     try:

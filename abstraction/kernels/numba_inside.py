@@ -1,11 +1,10 @@
-"""What numba is told beyond its decorators: what the processor can, and to compile faster.
+"""Changes numba's internals to compile kernels faster and to use the full vector width.
 
-The latter reaches into it, so it is done with versions alone that it was tried with.
+The changes depend on numba's internal classes, so they are applied only to the tested versions (`KNOWN_VERSIONS`).
 
-A kernel holds the code of all that it calls.  numba by itself makes machine code of parts too, which nobody runs; and
-it puts each function through most of what the module around it is put through next.  What a kernel calls may be called
-from elsewhere, for all that LLVM knows, and so takes every word of every array that it is handed, read or not; once it
-is internal, only what it reads (an iteration on ranges of 46 hands takes 0.75 of the time).
+A kernel contains the code of all functions that it calls. numba also makes machine code of these parts, which is never
+run.  LLVM must assume that a part is called from elsewhere, so it loads every word of every array argument.  As an
+internal function it loads only the words it uses; an iteration on ranges of 46 hands then takes 0.75 of the time.
 """
 
 from copy import copy
@@ -14,15 +13,15 @@ from importlib import import_module
 from typing import Any
 
 KNOWN_VERSIONS = ("0.68.",)
-"""Versions of numba whose inner classes are as `part_compiler` takes them to be."""
+"""Versions of numba with which `part_compiler` was tested."""
 
-_ITS_OWN = "_ZN5numba"  # names of numba's functions
+_ITS_OWN = "_ZN5numba"  # prefix of numba's own functions
 
 
 def processor_features() -> str:
-    """What the processor can, and that vectors may fill its widest registers.
+    """Return the processor's features for LLVM, with full use of 512-bit vectors.
 
-    For many processors with AVX-512, LLVM halves the vectors that it makes of loops.
+    For many processors with AVX-512, LLVM uses 256-bit vectors by default.
     """
     features: str = import_module("numba.core.codegen").get_host_cpu_features()
     return f"{features},-prefer-256-bit" if "+avx512f" in features else features
@@ -39,9 +38,9 @@ define void @store(<8 x float> %row, ptr %place, <8 x i1> %mask) {
 
 @cache
 def stores_masked_vectors() -> bool:
-    """Whether the processor that code is made for has registers of masks, as AVX-512 has.
+    """Return whether the target processor has mask registers, as with AVX-512.
 
-    Without them a masked store takes AMD's processors many steps (3.8 ns for 0.5 on Zen 4), and others a branch a lane.
+    Without them a masked store takes 3.8 ns instead of 0.5 on AMD Zen 4.  Other processors need a branch for each lane.
     """
     config, binding = import_module("numba").config, import_module("llvmlite.binding")
     binding.initialize_native_target()
@@ -52,16 +51,16 @@ def stores_masked_vectors() -> bool:
 
 
 class Nowhere:
-    """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
+    """Discards a part's environment, which only calls from Python would need."""
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Forget it."""
+        """Ignore the environment."""
 
 
 def part_compiler() -> Any:
-    """A compiler of functions without machine code; from now on numba optimises what it compiles once, not twice.
+    """Return a compiler of functions without machine code; numba then optimises all code only once.
 
-    With other versions than `KNOWN_VERSIONS` this may not be called; there compiling takes longer.
+    Call it only with the versions in `KNOWN_VERSIONS`; with others, compiling takes longer.
     """
     _copy_less()
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
@@ -69,7 +68,7 @@ def part_compiler() -> Any:
     library = codegen._library_class = _part_library()
 
     class PartCompiler(compiler):
-        """Compiles a part."""
+        """Compiles a `Part` to bitcode without machine code."""
 
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
@@ -80,9 +79,9 @@ def part_compiler() -> Any:
 
 
 def _copy_less() -> None:
-    """Have numba keep no copy of a function's code that nobody asks for, and what is inlined share its table of names.
+    """Stop numba from copying each function's code and the table of variables of inlined code.
 
-    That table it copies, with all variables in it, for every block of every function that is inlined, twice.
+    The copies are never used. numba copies the table twice for every block of every inlined function.
     """
     ir: Any = import_module("numba.core.ir")
 
@@ -101,12 +100,12 @@ def _copy_less() -> None:
 
 
 def _part_library() -> Any:
-    """The class of libraries of functions, of which some are parts, with bitcode in the place of machine code."""
+    """Return numba's library class, changed to hold bitcode instead of machine code for parts."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     binding: Any = import_module("llvmlite.binding")
 
     class Library(library):
-        """A function's code; `part`: of a part, of which there is no machine code."""
+        """The code of a function; with `part` set there is no machine code."""
 
         part = False
 

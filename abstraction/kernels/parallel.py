@@ -1,7 +1,7 @@
-"""Ranges of boards or points shared out among threads: for kernels that release the interpreter lock.
+"""Divides ranges of boards or points among threads, for kernels that release the interpreter lock.
 
-A range is cut into chunks of a fixed size, whatever the number of workers, and each chunk writes to places of its own,
-so results do not depend on how many threads there are or in which order they finish.
+Chunks have a fixed size for any number of workers, and each chunk writes to its own memory.  So results do not depend
+on the number of threads or on the order in which they finish.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,10 @@ Result = TypeVar("Result")
 
 
 def checked_range(start: int, stop: int | None, count: int, what: str) -> tuple[int, int]:
-    """The range [start, stop) of `count` things named `what`, stop = None meaning all; ValueError if it leaves them."""
+    """Return the range [start, stop) of `count` items; stop None is all.
+
+    Raises `ValueError`, which calls the items `what`, if the range leaves 0 to `count`.
+    """
     end = count if stop is None else stop
     if not 0 <= start <= end <= count:
         raise ValueError(f"{what} {start} to {stop} were asked for: ranges lie within 0 to {count}, start first")
@@ -23,10 +26,11 @@ def checked_range(start: int, stop: int | None, count: int, what: str) -> tuple[
 
 
 def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, what: str) -> NDArray[Any]:
-    """The array as a plain one for kernels; ValueError unless it has that shape and dtype, C order, and is writable.
+    """Return the array as a plain NumPy array for kernels.
 
-    A read-only array would have every kernel compiled a second time, so even inputs must be writable: map a file with
-    mode "c" (copy on write) rather than "r".
+    Raises `ValueError` unless it has the given shape and dtype, is in C order and writable. numba would compile every
+    kernel a second time for a read-only array, so inputs must be writable too.  Map a file with mode "c" (copy on
+    write) instead of "r".
     """
     plain = np.asarray(array)
     if plain.shape != shape or plain.dtype != np.dtype(dtype):
@@ -41,8 +45,8 @@ def run_ranges(
 ) -> Iterator[Result]:
     """Call work(first, last) for consecutive chunks of [start, stop), and yield the results in that order.
 
-    `workers` threads at most run at a time.  Stops at the first exception, whose chunk is not made up for.  Raises
-    ValueError if `workers` is less than 1.
+    At most `workers` threads run at a time.  The first exception stops the iteration; its chunk is not repeated.
+    Raises `ValueError` if `workers` is less than 1.
     """
     if workers < 1:
         raise ValueError(f"workers is {workers}: at least one is needed")

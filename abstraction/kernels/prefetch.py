@@ -1,6 +1,6 @@
-"""Asking the processor for a cache line ahead of time, so that many misses are under way at once.
+"""Intrinsics that prefetch a cache line, so that many cache misses overlap.
 
-Nothing is read or checked.  An index counts cells from the start of an array's memory, whatever its shape.
+They read and check nothing.  An index counts cells from the start of an array's memory, for any shape.
 """
 
 from llvmlite import ir
@@ -9,13 +9,13 @@ from abstraction.kernels.jit import intrinsic, types
 
 
 def address_of(context, builder, array_type, array, index):
-    """The address of a cell, as LLVM code."""
+    """Emit LLVM code for the address of an array's cell."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
 
 
 def emit_prefetch(builder, address, *, write):
-    """LLVM's prefetch of an address, to be read or written, into all caches."""
+    """Emit LLVM's prefetch of an address, to read or write, into all cache levels."""
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
     name = "llvm.prefetch.p0"
@@ -25,7 +25,7 @@ def emit_prefetch(builder, address, *, write):
 
 @intrinsic
 def prefetch_to_read(typing_context, array, index):
-    """Ask for the line of array[index], to be read soon."""
+    """Prefetch the cache line of array[index] for reading."""
 
     def codegen(context, builder, signature, arguments):
         emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=False)
@@ -36,7 +36,7 @@ def prefetch_to_read(typing_context, array, index):
 
 @intrinsic
 def prefetch_to_write(typing_context, array, index):
-    """Ask for the line of array[index], to be written soon."""
+    """Prefetch the cache line of array[index] for writing."""
 
     def codegen(context, builder, signature, arguments):
         emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=True)

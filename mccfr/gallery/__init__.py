@@ -1,5 +1,5 @@
-"""Algorithms as their papers print them: one file each, slow and right, to be read and to compare fast ones with.
+"""Reference algorithms: each file is one algorithm as its paper prints it, slow and simple.
 
-None of them is used by the rest of the package.  Each is run by the name of its class, as an algorithm of one's own is:
-`algorithm = "mccfr.gallery.external:ExternalSampling"`.
+Tests compare the fast solvers with them; the rest of the package does not import them.  A configuration runs one by the
+name of its class, as a user's own algorithm: `algorithm = "mccfr.gallery.external:ExternalSampling"`.
 """

@@ -1,11 +1,13 @@
-"""Average strategy sampling (Gibson, Burch, Lanctot & Szafron, "Efficient Monte Carlo Counterfactual Regret
-Minimization in Games with Many Player Actions", NIPS 2012, algorithm 1).
+"""Average strategy sampling.
 
-External sampling that walks each of the traverser's actions with the probability
+Source: Gibson, Burch, Lanctot & Szafron, "Efficient Monte Carlo Counterfactual Regret Minimization in Games with Many
+Player Actions", NIPS 2012, algorithm 1.
+
+It is external sampling that explores each action of the traverser with the probability
 
     rho(a) = max(epsilon, (beta + tau S(I, a)) / (beta + sum of S(I, .))),
 
-so that what he seldom plays is seldom walked.
+so that actions with a small average strategy are sampled rarely.
 """
 
 import numpy as np
@@ -15,7 +17,7 @@ from mccfr.gallery.ground import Ground, History, Positive, Share, regret_matchi
 
 
 class Options(SolverConfig, frozen=True, tag="average-strategy"):
-    """epsilon, tau and beta as in the paper."""
+    """epsilon, tau and beta in the formula of rho(a)."""
 
     epsilon: Share = 0.05
     tau: Positive = 1000.0
@@ -28,12 +30,12 @@ class AverageStrategySampling(Ground):
     options = Options
 
     def iterate(self, t: int) -> None:
-        """A traversal for each player."""
+        """Run one traversal for each player."""
         for i in (0, 1):
             self.walk(self.root, i, 1.0)
 
     def walk(self, h: History, i: int, q: float) -> float:
-        """A sampled value of h to player i; q: probability that his own draws led here."""
+        """Return a sampled value of h for player i; q is the probability that i's own sampling reaches h."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

@@ -1,9 +1,10 @@
-"""Counterfactual regret minimisation (Zinkevich, Johanson, Bowling & Piccione, NIPS 2007) in every variant that
-`mccfr.solvers.variants` has by name, or that one makes oneself.
+"""Counterfactual regret minimisation (CFR) in all variants of `mccfr.solvers.variants`.
 
-Every history is visited.  v(I, a) is what action a of I is worth to its player, weighed by the probability that chance
-and the opponent bring the histories of I about; the strategy enters the average by the player's own reach.  A variant
-says what becomes of regrets and sums in iteration t (`Variant.step`).
+Source: Zinkevich, Johanson, Bowling & Piccione, "Regret Minimization in Games with Incomplete Information", NIPS 2007.
+
+Every history is visited.  The value v(I, a) of an action is weighted by the reach of chance and the opponent.  The
+strategy enters the average with the player's own reach.  A variant states how iteration t changes regrets and strategy
+sums (`Variant.step`).
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from mccfr.solvers.variants import variant
 
 
 class Options(SolverConfig, frozen=True, tag="cfr"):
-    """variant: by its name;  updates: alternating or simultaneous;  horizon: iterations planned, for a schedule."""
+    """variant: its name; updates: alternating or simultaneous; horizon: planned number of iterations."""
 
     variant: str = "cfr"
     updates: str = "alternating"
@@ -23,14 +24,14 @@ class Options(SolverConfig, frozen=True, tag="cfr"):
 
 
 class Cfr(Ground):
-    """CFR."""
+    """CFR and its variants."""
 
     options = Options
     keeps = ("regret", "strategy_sum", "predicted_regret")
     traits = DRAWS_NOTHING
 
     def iterate(self, t: int) -> None:
-        """Player 0 against player 1's strategy, then player 1 against the new player 0; or both at once."""
+        """Update player 0, then player 1 against the new player 0; or both at once."""
         given = self.given
         made = variant(given.variant, updates=given.updates, horizon=given.horizon)
         for players in ((0,), (1,)) if made.alternating else ((0, 1),):
@@ -43,7 +44,10 @@ class Cfr(Ground):
                     update(I, made.step(t))
 
     def walk(self, h: History, i: int, own: float, others: float) -> float:
-        """The value of h to player i; own: his reach, others: that of the opponent and chance."""
+        """Return the value of h for player i.
+
+        `own` is the reach of player i, `others` that of the opponent and chance.
+        """
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]
@@ -58,13 +62,13 @@ class Cfr(Ground):
 
 
 def strategy(I: Infoset, step: Step) -> Row:
-    """The current strategy, by the variant's minimiser."""
+    """Return the current strategy by the variant's regret minimiser."""
     basis = I.regret if step.predicts == NOTHING else I.predicted_regret
     return normal_hedge(basis) if step.rule == NORMAL_HEDGE and basis.max() > 0 else regret_matching(basis)
 
 
 def update(I: Infoset, step: Step) -> None:
-    """What a walk has gained, into regrets and sums."""
+    """Add what a traversal gained to regrets and strategy sums."""
     before, R = I.regret.copy(), I.regret + I.gained
     I.regret[:] = R * np.where(R > 0, step.positive, step.negative)
     I.predicted_regret[:] = before + 2 * I.gained if step.predicts == OPTIMISTIC else I.regret + I.gained
@@ -72,7 +76,10 @@ def update(I: Infoset, step: Step) -> None:
 
 
 def normal_hedge(regrets: Row) -> Row:
-    """NormalHedge (Chaudhuri, Freund & Hsu 2009): σ ∝ R⁺ exp(R⁺²/2c), c such that exp(R⁺²/2c) is e on average."""
+    """Return the NormalHedge strategy (Chaudhuri, Freund & Hsu 2009).
+
+    σ ∝ R⁺ exp(R⁺²/2c), with c such that exp(R⁺²/2c) is e on average.
+    """
     R = np.maximum(regrets, 0) / regrets.max()
     low, high = 1e-2, 1e2
     for _ in range(50):

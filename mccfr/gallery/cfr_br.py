@@ -1,7 +1,9 @@
-"""CFR-BR (Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games", AAAI 2012).
+"""CFR-BR: each player learns against an opponent who plays a best response to the current strategy.
 
-Each player learns against an opponent who answers his current strategy best.  Here the opponent sees what the player of
-his seat sees; with buckets the fast one lets him see his real cards, on sampled boards (`mccfr.solvers.public.cfr_br`).
+Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games", AAAI 2012.
+
+Here the opponent has the same information as a player in that seat.  With buckets, `mccfr.solvers.public.cfr_br` gives
+the opponent the real cards, on sampled boards.
 """
 
 from collections.abc import Iterable
@@ -14,10 +16,10 @@ from mccfr.solvers.variants import variant
 
 
 class CfrBestResponse(Cfr):
-    """CFR-BR."""
+    """CFR-BR in full width."""
 
     def iterate(self, t: int) -> None:
-        """In turn for both players: the other one's best response, then regrets against it."""
+        """For each player, compute the opponent's best response and then the player's regrets against it."""
         step = variant(self.given.variant).step(t)
         for i in (0, 1):
             own = [I for I in self.infosets if I.player == i]
@@ -29,9 +31,9 @@ class CfrBestResponse(Cfr):
                 update(I, step)
 
     def respond(self, reached: Iterable[tuple[History, float]], j: int) -> float:
-        """Player j's best response from some histories on, each with the probability that others bring it about.
+        """Write player j's best response below some histories into the infosets; return its value.
 
-        It is put into the infosets below; returns what it is worth to him.
+        Each history comes with the probability that chance and the opponent reach it.
         """
         total, below, met = 0.0, list(reached), dict[Infoset, list[tuple[History, float]]]()
         for h, others in below:

@@ -1,9 +1,11 @@
-"""Deep CFR (Brown, Lerer, Gross & Sandholm, ICML 2019) and Single Deep CFR (Steinberger, 2019), a table standing in for
-the network.
+"""Deep CFR with a table instead of the network, and the exact average of Single Deep CFR.
 
-K external-sampling traversals of each player leave regrets in his memory, those of iteration t with weight t; his
-strategy follows from their weighted mean at each infoset, which is what a network is fitted to.  The average is exact:
-every iteration's strategy with weight t and its own reach.
+Source: Brown, Lerer, Gross & Sandholm, "Deep Counterfactual Regret Minimization", ICML 2019; Steinberger, "Single Deep
+Counterfactual Regret Minimization", 2019.
+
+K external-sampling traversals for each player add sampled regrets to that player's memory, with weight t in iteration
+t.  The strategy follows from their weighted mean at each infoset, to which a network would be fitted.  It enters the
+average exactly, with weight t and the player's own reach.
 """
 
 import numpy as np
@@ -13,19 +15,22 @@ from mccfr.gallery.ground import Count, Ground, History, Infoset, Row
 
 
 class Options(SolverConfig, frozen=True, tag="deep"):
-    """traversals: K."""
+    """traversals: number K for each player in each iteration."""
 
     traversals: Count = 100
 
 
 class DeepCfr(Ground):
-    """Deep CFR: `memory` has the sum of t times regret, `samples` that of t; `regret` is what was fitted."""
+    """Deep CFR.
+
+    `memory` is the sum of t times regret, `samples` the sum of t, and `regret` their ratio.
+    """
 
     options = Options
     keeps = ("regret", "strategy_sum", "memory", "samples")
 
     def iterate(self, t: int) -> None:
-        """For each player: traversals against strategies that stay as they are, then a fit."""
+        """For each player, run K traversals against fixed strategies and then fit the regrets."""
         for i in (0, 1):
             self.play(strategy)
             for I in self.infosets:
@@ -38,7 +43,7 @@ class DeepCfr(Ground):
                     I.regret[:] = I.memory / I.samples
 
     def walk(self, h: History, i: int, t: int) -> float:
-        """A sampled value of h to player i, as in external sampling."""
+        """Return a sampled value of h for player i, as in external sampling."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]
@@ -54,7 +59,10 @@ class DeepCfr(Ground):
 
 
 def strategy(I: Infoset) -> Row:
-    """Regret matching; where no advantage is positive the largest is played, or before the first fit all alike."""
+    """Return the regret-matching strategy.
+
+    If no regret is positive, the action of largest regret is played; before the first fit all are equal.
+    """
     positive = np.maximum(I.regret, 0)
     chosen = positive if positive.any() else (I.regret == I.regret.max()).astype(float)
     return chosen / chosen.sum()

@@ -1,11 +1,14 @@
-"""DREAM (Steinberger, Lerer & Brown, "DREAM: Deep Regret Minimization with Advantage Baselines and Model-free
-Learning", 2020), tables standing in for both networks.
+"""DREAM with tables instead of networks.
 
-As Deep CFR, by outcome sampling: K paths of each player.  An action that is not taken is worth its baseline
-b(h, a), and the one that is taken (value - b) / probability more (Schmid et al. 2019), so that no expectation changes
-whatever b is; the better it is, the less a sample scatters.  The baseline knows the history, both players' cards among
-it.  It learns by expected SARSA: towards the chips where the hand ends, else towards what the strategy makes of the
-baselines at the next decision.
+Source: Steinberger, Lerer & Brown, "DREAM: Deep Regret Minimization with Advantage Baselines and Model-free Learning",
+2020.
+
+DREAM is Deep CFR with outcome sampling: K paths for each player.  The estimate of an action that is not sampled is its
+baseline b(h, a).  That of the sampled action is b + (value − b) / probability (Schmid et al.  2019).  The expectation
+does not depend on b; a better b gives a smaller variance.
+
+A baseline belongs to a history, including both players' cards.  It learns by expected SARSA. Its target is the payoff
+at the end, else the strategy's mean of the baselines at the next decision.
 """
 
 import numpy as np
@@ -17,27 +20,27 @@ from mccfr.tables.layout import TableSet, table_name
 
 
 class Options(deep.Options, frozen=True, tag="dream"):
-    """epsilon: share of uniform exploration;  rate: share by which baselines move."""
+    """epsilon: share of uniform exploration; rate: share by which baselines move."""
 
     epsilon: Share = 0.5
     rate: Share = 0.3
 
 
 class Dream(deep.DeepCfr):
-    """DREAM: `b` has what each history is worth to player 0."""
+    """DREAM; `b` is the baseline of each history, in chips of player 0."""
 
     options = Options
     keeps_by_history = ("baseline",)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """As `Ground.begin`."""
+        """Connect the algorithm to game and tables, including the baseline table."""
         super().begin(game, tables)
         self.b: Row = tables[table_name("baseline", 0)][0]
 
     def walk(self, h: History, i: int, t: int, q: float = 1.0) -> float:
-        """An estimate of the value of h to player i; q: probability that his own choices led here.
+        """Return an estimate of the value of h for player i; q is the probability of i's own choices.
 
-        `ahead` is what the baselines say of the next decision then, or the chips at the end, to player 0.
+        Sets `ahead` to the target of the baseline of h, in chips of player 0.
         """
         self.nodes += 1
         if h.terminal:

@@ -1,8 +1,10 @@
-"""External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Minimization in
-Extensive Games", NIPS 2009, section 3.2).
+"""External-sampling MCCFR.
 
-All actions of the traverser i, one of the opponent and of chance.  The opponent's strategy is added to his sums where
-he is met: he is, as often as he arrives there.
+Source: Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Minimization in Extensive Games", NIPS
+2009, section 3.2.
+
+All actions of the traverser i are explored; one action of the opponent and of chance is sampled.  The opponent's
+strategy is added to the strategy sum at each visit, which happens in proportion to the opponent's reach.
 """
 
 import numpy as np
@@ -11,15 +13,15 @@ from mccfr.gallery.ground import Ground, History, regret_matching
 
 
 class ExternalSampling(Ground):
-    """External sampling."""
+    """External-sampling MCCFR."""
 
     def iterate(self, t: int) -> None:
-        """A traversal for each player."""
+        """Run one traversal for each player."""
         for i in (0, 1):
             self.walk(self.root, i)
 
     def walk(self, h: History, i: int) -> float:
-        """A sampled value of h to player i."""
+        """Return a sampled value of h for player i."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

@@ -1,4 +1,4 @@
-"""What the gallery stands on: a game as a tree of histories h, decisions in infosets I that have rows in the tables."""
+"""Base classes of the gallery: histories h in a tree, and infosets I with their rows of the tables."""
 
 import time
 from abc import abstractmethod
@@ -20,33 +20,33 @@ from mccfr.user_code import calling
 from storage.schema import ArraySpec
 
 Row = npt.NDArray[np.float64]
-"""[A] a number for each action of an infoset."""
+"""[A] one number for each action of an infoset."""
 Drawn = TypeVar("Drawn")
 
-# Of options: what is allowed.
+# ranges of options
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
 class Infoset:
-    """What its player cannot tell apart.  Rows [A] are those of the tables: changed in place, they are kept.
+    """An information set.  Its rows [A] are views of the tables: change them in place.
 
     player        0 or 1
     actions       range(A)
-    regret        R(I, a)
-    strategy_sum  S(I, a), from which the average strategy is made
-    histories     that it consists of
-    above         (J, b): its player's last action b before it, in his infoset J; None: there is none
+    regret        R(I, a), cumulative regret
+    strategy_sum  S(I, a), from which the average strategy is computed
+    histories     histories in the infoset
+    above         (J, b): its player's previous infoset J and action b; None if there is none
     """
 
-    sigma: Row  # for algorithms to put something there: the current strategy
-    gained: Row  # ... and what an iteration adds to the regrets
-    reach: float  # ... and the player's own probability of arriving
+    sigma: Row  # set by an algorithm: the current strategy
+    gained: Row  # set by an algorithm: what an iteration adds to the regrets
+    reach: float  # set by an algorithm: the player's own reach
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Row:
-            """Rows that an algorithm keeps besides (`Ground.keeps`)."""
+            """Return another row of the infoset, named in `Ground.keeps`."""
 
         def __setattr__(self, name: str, value: Any) -> None: ...
 
@@ -56,16 +56,16 @@ class Infoset:
 
 
 class History:
-    """What has happened so far.
+    """A history: a node of the game tree, including cards.
 
-    terminal, chance  what is next: the end, a move of chance; else a decision
-    children          what may follow, by action or outcome
-    probability       of each, at a chance node
-    payoff            (to player 0, to player 1), at the end
-    player, infoset   of who acts
-    last              each player's last action (I, a) before it; None: there is none
-    dealt             probability that chance does its part
-    street            how often chance has moved between decisions
+    terminal, chance  kind of node; a decision if neither
+    children          next histories, by action or outcome
+    probability       of each outcome at a chance node
+    payoff            (chips of player 0, chips of player 1) at the end
+    player, infoset   the player who acts, and the infoset
+    last              each player's previous (I, a); None if there is none
+    dealt             product of the chance probabilities so far
+    street            number of times that chance has acted after a decision
     """
 
     infoset: Infoset
@@ -83,30 +83,29 @@ class History:
 
 
 class Seed(SolverConfig, frozen=True, tag="seed"):
-    """The `[solver]` table of an algorithm without keys of its own."""
+    """The `[solver]` table of an algorithm without options."""
 
 
 TRAITS = Traits(over_histories=True, one_process=True)
-"""Papers have cards in the tree; and what is to be read has no locks."""
+"""Cards are in the tree, and one process runs without locks, because the code should stay readable."""
 DRAWS_NOTHING = replace(TRAITS, seeded=False)
-"""Of an algorithm whose every seed gives the same result."""
+"""Traits of an algorithm whose result does not depend on the seed."""
 
 
 class Ground(Algorithm):
-    """An algorithm of the gallery: `iterate` is all it has to say.
+    """Base class of the gallery's algorithms; a subclass implements `iterate`.
 
-    Attributes of one that iterates:
-        root, infosets: the game; infosets in order of first appearance, so those above come first
-        given:          the options
-        rng:            anew in each iteration, by seed and number alone: nothing else is to be kept for a resumed run
-        nodes:          histories visited
+    root, infosets  the game; infosets in order of first appearance
+    given           the options
+    rng             generator seeded by seed and iteration number, so that resuming needs no saved state
+    nodes           number of histories visited
     """
 
     options: ClassVar[type[SolverConfig]] = Seed
     keeps: ClassVar[Sequence[str]] = ("regret", "strategy_sum")
-    """Rows of numbers that an infoset has, by the names of their tables; all begin at 0."""
+    """Names of the tables with a row for each infoset; all rows start at 0."""
     keeps_by_history: ClassVar[Sequence[str]] = ()
-    """Tables besides that have, for each player, a number of each history; `by_history` finds one."""
+    """Names of further tables with one number for each player and history."""
     root: History
     infosets: list[Infoset]
     given: Any
@@ -117,14 +116,14 @@ class Ground(Algorithm):
 
     @abstractmethod
     def iterate(self, t: int) -> None:
-        """Iteration t, from 1."""
+        """Run iteration t, counted from 1."""
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """Before the first iteration of a session."""
+        """Connect the algorithm to game and tables, before the first iteration of a session."""
         self.given, self.root, self.infosets = self.config.solver, *histories(game, tables, self.keeps)
 
     def layout(self, game: Game) -> TableLayout:
-        """As `Algorithm.layout`, in float64."""
+        """Return the tables of the algorithm, all in float64."""
         made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
         rows = [spec for spec in made.specs if spec.name.startswith("regret")]
         more = [
@@ -138,23 +137,23 @@ class Ground(Algorithm):
         return TableLayout((*made.specs, *more), made.width)
 
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
-        """As `Algorithm.solver`."""
+        """Return the solver that runs this algorithm's iterations."""
         return Iterations(type(self)(self.config), game, tables, share or RunShare())
 
     def play(self, strategy: Callable[[Infoset], Row]) -> None:
-        """Give every infoset its current strategy, and its own reach by that."""
+        """Set the current strategy of every infoset, and the player's own reach under it."""
         for I in self.infosets:
             I.sigma = strategy(I)
             I.reach = 1.0 if I.above is None else I.above[0].reach * float(I.above[0].sigma[I.above[1]])
 
     def draw(self, items: Sequence[Drawn], shares: Row) -> Drawn:
-        """One of some items, each with its share."""
+        """Draw one of the items with probability proportional to its share."""
         ends = np.cumsum(shares)
         return items[int(np.searchsorted(ends, self.rng.random() * ends[-1], side="right"))]
 
 
 class Iterations:
-    """The `Solver` of an algorithm of the gallery."""
+    """The `Solver` of a gallery algorithm."""
 
     def __init__(self, algorithm: Ground, game: Game, tables: TableSet, share: RunShare) -> None:
         self._algorithm, self.state, self.busy_seconds = algorithm, share.state, 0.0
@@ -162,10 +161,10 @@ class Iterations:
         algorithm.begin(game, tables)
 
     def warm_up(self) -> None:
-        """Nothing is compiled."""
+        """Do nothing, because no kernel is compiled."""
 
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """As `Solver.run`."""
+        """Run iterations until a limit or 0.1 seconds are reached; return (iterations, nodes)."""
         del total_nodes
         began, algorithm, iterations = time.perf_counter(), self._algorithm, 0
         algorithm.nodes = 0
@@ -181,14 +180,17 @@ class Iterations:
 
 
 def regret_matching(regrets: Row) -> Row:
-    """Actions in proportion to positive regrets; all alike where there are none."""
+    """Return the regret-matching strategy [A]; uniform if no regret is positive."""
     positive = np.maximum(regrets, 0)
     total = positive.sum()
     return positive / total if total > 0 else np.full(len(regrets), 1 / len(regrets))
 
 
 def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
-    """Some histories and all that follow, those above first; with `but_of` none after a decision of this player."""
+    """Return the given histories and all their descendants, parents first.
+
+    With `but_of`, descendants of that player's decisions are left out.
+    """
     found = list(top)
     for h in found:
         found.extend(h.children if h.chance or h.player != but_of else [])
@@ -196,7 +198,10 @@ def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
 
 
 def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[History, list[Infoset]]:
-    """The root of a game, and its infosets in order of first appearance with their rows of some kinds of tables."""
+    """Return the root history and the infosets in order of first appearance.
+
+    Infosets get their rows of the tables named in `kinds`.
+    """
     arrays, made = game.tree.arrays, [History(game.tree, node) for node in range(len(game.tree.arrays.kind))]
     infosets: dict[tuple[int, int], Infoset] = {}
     for node, h in enumerate(made):

@@ -1,7 +1,10 @@
-"""Outcome-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.1; Lanctot's thesis, 2013, algorithm 3).
+"""Outcome-sampling MCCFR.
 
-One path.  The traverser i plays uniformly with probability epsilon, else his current strategy; what he finds is divided
-by the probability q with which his own choices have led there.
+Source: Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Minimization in Extensive Games", NIPS
+2009, section 3.1; Lanctot's thesis, 2013, algorithm 3.
+
+One path is sampled.  The traverser i plays uniformly with probability epsilon, else the current strategy.  Sampled
+regrets are divided by the probability q that i's own choices reach the infoset.
 """
 
 import numpy as np
@@ -11,23 +14,23 @@ from mccfr.gallery.ground import Ground, History, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="outcome"):
-    """epsilon: share of uniform exploration."""
+    """epsilon: share of uniform exploration by the traverser."""
 
     epsilon: Share = 0.6
 
 
 class OutcomeSampling(Ground):
-    """Outcome sampling."""
+    """Outcome-sampling MCCFR."""
 
     options = Options
 
     def iterate(self, t: int) -> None:
-        """A path for each player."""
+        """Sample one path for each player."""
         for i in (0, 1):
             self.walk(self.root, i, 1.0)
 
     def walk(self, h: History, i: int, q: float) -> float:
-        """An estimate of the value of h to player i, given that h was sampled."""
+        """Return an estimate of the value of h for player i, given that h was sampled."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

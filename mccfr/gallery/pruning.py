@@ -1,8 +1,10 @@
-"""Regret-based pruning (Brown & Sandholm, "Regret-Based Pruning in Extensive-Form Games", NIPS 2015, sections 3 and 4).
+"""Regret-based pruning.
 
-An action of negative regret is neither played nor visited, and taken to be worth the most that may follow.  Once its
-regret is positive by that, its player is declared to have played a best response after it, against what the opponent
-did meanwhile: what was assumed is taken back, and regrets below are updated to match.  Both players update at once.
+Source: Brown & Sandholm, "Regret-Based Pruning in Extensive-Form Games", NIPS 2015, sections 3 and 4.
+
+An action of negative regret is neither played nor visited; its value is assumed to be the largest payoff below it.
+Once its regret is positive under this assumption, it is visited again.  The value of a best response to the opponent's
+play since then replaces the assumed one, and regrets below are updated to match.  Both players update at once.
 """
 
 import numpy as np
@@ -13,21 +15,25 @@ from mccfr.tables.layout import TableSet, table_name
 
 
 class RegretBasedPruning(Ground):
-    """`assumed`: what a pruned action was taken to be worth; `before`: what `met` was below it when that began."""
+    """Regret-based pruning.
+
+    `assumed` is the sum of values assumed for a pruned action.  `before` is the `reach` of each history below it when
+    pruning began.
+    """
 
     traits = DRAWS_NOTHING
     keeps = ("regret", "strategy_sum", "assumed", "pruned")
     keeps_by_history = ("before",)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """As `Ground.begin`; and `most`, what each player may get from each history on."""
+        """Connect the algorithm to game and tables, and compute `most`, each player's largest payoff below h."""
         super().begin(game, tables)
         self.before, self.most = [tables[table_name("before", i)][0] for i in (0, 1)], dict[History, Row]()
         for h in reversed(below([self.root])):
             self.most[h] = np.max([self.most[c] for c in h.children] or [np.array(h.payoff)], axis=0)
 
     def iterate(self, t: int) -> None:
-        """Walk, settle what may have become good, prune what is bad."""
+        """Traverse for both players, end pruning of actions with positive regret, and prune negative ones."""
         self.t = t
         self.play(lambda I: regret_matching(I.regret))
         for I in self.infosets:
@@ -44,7 +50,10 @@ class RegretBasedPruning(Ground):
                     self.prune(I, a)
 
     def walk(self, h: History, i: int, others: float) -> float:
-        """The value of h to player i; others: reach of the opponent and chance.  What nobody plays is left out."""
+        """Return the value of h for player i, skipping branches of probability 0.
+
+        `others` is the reach of the opponent and chance.
+        """
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]
@@ -59,7 +68,7 @@ class RegretBasedPruning(Ground):
         return float(I.sigma @ v)
 
     def prune(self, I: Infoset, a: int) -> None:
-        """Visit an action no longer; what is pruned below it is settled first."""
+        """Begin pruning an action; pruning below it is ended first."""
         inside = below([h.children[a] for h in I.histories])
         for J in reversed(list(dict.fromkeys(h.infoset for h in inside if h.player == I.player))):
             for b in np.flatnonzero(J.pruned).tolist():
@@ -69,12 +78,15 @@ class RegretBasedPruning(Ground):
             self.before[I.player][h.node] = self.reach(h, I.player)
 
     def settle(self, I: Infoset, a: int) -> None:
-        """Visit it again: a best response after it is what has been played."""
+        """End pruning of an action: replace the assumed value by that of a best response below it."""
         I.regret[a] += self.respond(I, a) - I.assumed[a]
         I.pruned[a] = 0
 
     def respond(self, I: Infoset, a: int) -> float:
-        """What a best response after an action has been worth since it is pruned; regrets below get their part."""
+        """Return the value of a best response after an action, summed since pruning began.
+
+        Updates the regrets below the action.
+        """
         i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
         self.nodes += len(reached)
         total = sum((self.reach(h, i) - self.before[i][h.node]) * h.payoff[i] for h in reached if h.terminal)
@@ -85,6 +97,6 @@ class RegretBasedPruning(Ground):
         return total
 
     def reach(self, h: History, i: int) -> float:
-        """Sum over all iterations of the probability that chance and player i's opponent bring h about."""
+        """Return the summed reach of chance and player i's opponent over all iterations so far."""
         J, b = h.last[1 - i] or (None, 0)
         return h.dealt * (self.t if J is None else J.strategy_sum[b])

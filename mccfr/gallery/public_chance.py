@@ -1,7 +1,9 @@
-"""Public chance sampling (Johanson, Bard, Lanctot, Gibson & Bowling, "Efficient Nash Equilibrium Approximation through
-Monte Carlo Counterfactual Regret Minimization", AAMAS 2012, section 5.1).
+"""Public chance sampling.
 
-A board is drawn, and the public tree walked with all hands at once: reach and values are vectors [H] over hands.
+Source: Johanson, Bard, Lanctot, Gibson & Bowling, "Efficient Nash Equilibrium Approximation through Monte Carlo
+Counterfactual Regret Minimization", AAMAS 2012, section 5.1.
+
+One board is sampled, and the public tree is traversed with all hands at once.  Reach and values are vectors [H].
 """
 
 from dataclasses import replace
@@ -20,19 +22,19 @@ class PublicChanceSampling(Ground):
     traits = replace(TRAITS, over_histories=False)
 
     def layout(self, game: Game) -> TableLayout:
-        """As `Ground.layout`; `ValueError` for cards that are not listed."""
+        """Return the tables in float64; `ValueError` if the game does not list its hands and boards."""
         if game.cards.boards is None:
             raise ValueError(f"{type(self).__name__} needs hands and boards that are listed, and {game.name} has none")
         return super().layout(game)
 
     def begin(self, game: Game, tables: TableSet) -> None:
-        """As `Ground.begin`."""
+        """Connect the algorithm to the game's listed cards and tables."""
         self.game, self.cards, self.tables, self.tree = game, game.cards.listed(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0
 
     def iterate(self, t: int) -> None:
-        """A board, and a walk for each player."""
+        """Sample a board and run one traversal for each player."""
         cards = self.cards
         self.boards = [int(self.rng.integers(len(cards.board_cards[-1])))]  # of each street, last one first
         for parent in reversed(cards.board_parent[1:]):
@@ -45,7 +47,10 @@ class PublicChanceSampling(Ground):
             self.walk(0, i, *cards.reach[[i, 1 - i]])
 
     def walk(self, node: int, i: int, own: Row, others: Row) -> Row:
-        """[H] what each hand of player i is worth against all of the opponent's together; own, others: their reach."""
+        """Return the value [H] of each hand of player i against the opponent's range.
+
+        `own` and `others` [H] are the reach of both players.
+        """
         self.nodes += 1
         tree, children = self.tree, self.game.tree.children(node)
         if tree.kind[node] == TERMINAL:

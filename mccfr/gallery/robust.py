@@ -1,7 +1,9 @@
-"""Robust sampling (Li, Hu, Zhang, Qi & Song, "Double Neural Counterfactual Regret Minimization", ICLR 2020, section 4).
+"""Robust sampling.
 
-External sampling that walks k of the traverser's actions, drawn evenly, each worth its value times n/k, n of them being
-there.
+Source: Li, Hu, Zhang, Qi & Song, "Double Neural Counterfactual Regret Minimization", ICLR 2020, section 4.
+
+It is external sampling that explores k of the traverser's n actions, drawn uniformly.  The value of each counts n/k
+times.
 """
 
 import numpy as np
@@ -11,7 +13,7 @@ from mccfr.gallery.ground import Count, Ground, History, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="robust"):
-    """most_actions: k."""
+    """most_actions: number k of the traverser's actions that are explored."""
 
     most_actions: Count = 2
 
@@ -22,12 +24,12 @@ class RobustSampling(Ground):
     options = Options
 
     def iterate(self, t: int) -> None:
-        """A traversal for each player."""
+        """Run one traversal for each player."""
         for i in (0, 1):
             self.walk(self.root, i, 1.0)
 
     def walk(self, h: History, i: int, q: float) -> float:
-        """A sampled value of h to player i; q: probability that his own draws led here."""
+        """Return a sampled value of h for player i; q is the probability that i's own sampling reaches h."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

@@ -1,8 +1,11 @@
-"""Targeted CFR (Jackson, "Targeted CFR", AAAI workshop on computer poker 2017, algorithm 1).
+"""Targeted CFR.
 
-Every traversal is for all streets or for one of some.  On these the traverser walks all his actions and learns; on the
-others one is drawn from his current strategy, and nothing is learnt.  How often a street is for what is not divided
-out, as published: a regret grows by a positive multiple of what external sampling would add.
+Source: Jackson, "Targeted CFR", AAAI workshop on computer poker 2017, algorithm 1.
+
+Every traversal updates all streets or one street.  On updated streets all actions of the traverser are explored.  On
+the others one action is sampled from the current strategy, and nothing is updated.  As published, regrets are not
+divided by the probability that a street is chosen.  They grow by a positive multiple of what external sampling would
+add.
 """
 
 import numpy as np
@@ -12,7 +15,7 @@ from mccfr.gallery.ground import Ground, History, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="targeted"):
-    """full_share: of the traversals, which are for all streets; these alone add to strategy sums."""
+    """full_share: share of traversals that update all streets; only these add to strategy sums."""
 
     full_share: Share = 0.2
 
@@ -23,14 +26,14 @@ class TargetedSampling(Ground):
     options = Options
 
     def iterate(self, t: int) -> None:
-        """A traversal for each player; a street, where it is for one, is drawn evenly."""
+        """Run one traversal for each player, for all streets or one drawn uniformly."""
         streets = max(I.histories[0].street for I in self.infosets) + 1
         for i in (0, 1):
             full = self.rng.random() < self.given.full_share
             self.walk(self.root, i, None if full else int(self.rng.integers(streets)))
 
     def walk(self, h: History, i: int, target: int | None) -> float:
-        """A sampled value of h to player i; target: the street to learn on, None: all."""
+        """Return a sampled value of h for player i; `target` is the street to update, None for all."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

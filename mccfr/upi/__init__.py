@@ -1,8 +1,13 @@
-"""PioSOLVER's text protocol (UPI) over spots of hold'em: its scripts and clients build, solve and walk trees here.
+"""PioSOLVER's text protocol (UPI) for spots of hold'em, for its scripts and clients.
 
-`lines` reads its lines, `tree` its nodes, `values` says what hands are worth there, `solving` solves, `session` has the
-commands, `protocol` reads and answers.  Chips are those put in after the spot begins; hands have the order 2d2c, 2h2c,
-2h2d, ... AsAh, which is that of combinations everywhere here.
+lines     parses betting lines
+tree      names the nodes
+values    computes EV and equity
+solving   runs the solver
+session   implements the commands
+protocol  reads commands and writes answers
+
+Chips count from the beginning of the spot.  Hands are in the order of combinations: 2d2c, 2h2c, 2h2d, ... AsAh.
 """
 
 from mccfr.upi.protocol import serve

@@ -1,4 +1,4 @@
-"""A spot's tree with its tables in one file: what dump_tree writes and load_tree reads.
+"""Reads and writes the files of dump_tree and load_tree: a spot's tree with its tables.
 
 MCCFR-TREE 1            8-bit text to the end of the second line
 {"game": ..., ...}      JSON: [game], iterations, locked nodes; of each table name, dtype, shape, CRC-32C
@@ -30,7 +30,7 @@ class _TableFields(msgspec.Struct, frozen=True):
 
 
 class _HeadFields(msgspec.Struct, frozen=True):
-    """The second line of a file."""
+    """The JSON of the second line."""
 
     game: dict[str, Any]
     iterations: Annotated[int, msgspec.Meta(ge=0)]
@@ -44,7 +44,7 @@ Tables = dict[str, npt.NDArray[Any]]
 
 
 def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
-    """Write a tree, its tables and the names of locked nodes, durably; `OSError` where the disk fails."""
+    """Write a tree, its tables and the names of locked nodes durably; `OSError` if writing fails."""
     tables = {spec.name: np.ascontiguousarray(engine.tables[spec.name]) for spec in engine.spot.layout.specs}
     head = {
         "game": engine.spot.document,
@@ -65,7 +65,10 @@ def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
 
 
 def read_tree(path: Path, threads: int) -> tuple[Typed, Tables, int, list[str]]:
-    """A file's spot, tables, iterations behind them, locked nodes; `ValueError` where it is damaged or none such."""
+    """Return spot, tables, number of iterations and locked nodes of a file.
+
+    Raises `ValueError` if the file is damaged or of another kind.
+    """
     with reading(path), path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError(f"{path} is no tree that dump_tree has written here")

@@ -1,7 +1,7 @@
-"""Lines of the protocol: `12 38 84 230` of add_line, and what both mean in a betting tree of ours.
+"""Converts betting lines of the protocol, such as `12 38 84 230`, to bets of a betting tree.
 
-A number is what the player to act has put in since the spot began, once he has acted: the level so far is a check or a
-call, more is a bet.  Checks, calls and folds are always there, so a tree is the bets of its lines.
+A number is the chips that the acting player has put in since the spot began, including this action.  The current level
+is a check or a call; more is a bet.  A tree always has checks, calls and folds, so the bets of its lines define it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ Amounts = tuple[float, ...]
 
 
 def read_amounts(text: str) -> Amounts:
-    """The amounts of a line; `ValueError` for anything but numbers, of which none is below the one before."""
+    """Return the amounts of a line; `ValueError` unless they are numbers that do not decrease."""
     try:
         found = tuple(float(each) for each in text.split())
     except ValueError:
@@ -25,7 +25,7 @@ def read_amounts(text: str) -> Amounts:
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
-    """Every line of ours, without /, that ends in one of the bets of these."""
+    """Return every line of the tree, without "/", that ends in one of the bets of these lines."""
     found = dict[str, None]()
     for amounts in lines:
         line, level = "", 0.0
@@ -38,5 +38,5 @@ def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
 
 
 def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:
-    """Whether a line is another one, or goes on from it."""
+    """Return whether a line begins with the amounts of another line or equals it."""
     return amounts[: len(first)] == tuple(first)

@@ -1,4 +1,4 @@
-"""The conversation: a command a line, an answer, and the end string that a client has asked for."""
+"""The command loop: reads one command per line and writes its answer and the client's end string."""
 
 import threading
 from pathlib import Path
@@ -11,14 +11,14 @@ _LONGEST_NAME = 64
 
 
 class Conversation:
-    """Reads commands, and writes answers to `out`."""
+    """Reads commands and writes answers to `out`."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._end, self._writing = out, "", threading.Lock()
         self._session = UpiSession(self._write)
 
     def answer(self, line: str) -> bool:
-        """Do a command; False where it is the last one.  Whatever goes wrong is told in one sentence."""
+        """Run a command and write its answer, or one sentence on its error; return False after `exit`."""
         name, _, text = line.strip().partition(" ")
         if not name or name.startswith("#"):
             return True
@@ -48,7 +48,7 @@ class Conversation:
         return COMMANDS[name](self._session, text)
 
     def _script(self, text: str) -> str | None:
-        """All commands of a file, up to the first that fails; only that is told."""
+        """Run all commands of a file up to the first that fails; only that error is reported."""
         path = Path(text.strip().strip('"'))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             name, _, rest = line.strip().partition(" ")
@@ -66,7 +66,7 @@ class Conversation:
             self._out.flush()
 
     def close(self) -> None:
-        """Nobody listens any more: a solve ends."""
+        """Stop a running solve, because the client is gone."""
         self._session.stop("")
 
 

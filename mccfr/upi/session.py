@@ -1,7 +1,7 @@
-"""The commands of the protocol: what is set, the tree that is built of it, and what is asked of the tree.
+"""The commands of the protocol: settings, building and solving a tree, and queries about it.
 
-A command is a method; its text is what stands behind its name, and what it returns is the answer, None where the answer
-is that it is done.  What somebody asks for and cannot have is a `ValueError` of one sentence.
+Each command is a method.  It takes the text behind the command's name and returns the answer, or None for a plain
+acknowledgement.  Invalid requests raise `ValueError` with one sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,16 +37,16 @@ _LEAST_BET = 1  # chips
 
 
 class UpiSession:
-    """What a client has set and built."""
+    """The settings and the tree of one client."""
 
     def __init__(self, say: Say) -> None:
-        """`say` tells what happens beside the answers: how a solve goes."""
+        """`say` writes lines that are not answers, such as the progress of a solve."""
         self._say = say
         self._ranges: list[str | None] = [None, None]
         self._board, self._pot, self._stack = "", 0.0, 0.0
         self._rake, self._rake_cap = 0.0, 0.0
         self._lines = list[Amounts]()
-        self._accuracy: tuple[float, bool] = (0.003, True)  # and whether it is a share of the pot
+        self._accuracy: tuple[float, bool] = (0.003, True)  # and True if it is a share of the pot
         self._threads = available_threads()
         self._info = list[str]()
         self._tree: SpotTree | None = None
@@ -57,10 +57,10 @@ class UpiSession:
         self._locked = dict[str, LockedRows]()
         self._locks_changed = False
 
-    # --- what is set ---
+    # --- settings ---
 
     def set_range(self, text: str) -> None:
-        """`OOP AA,KK:0.5`, or 1,326 numbers."""
+        """Set the range of OOP or IP: `OOP AA,KK:0.5`, or 1,326 numbers."""
         position, _, given = text.partition(" ")
         player = _position(position)
         if not read_range(given).any():
@@ -68,31 +68,31 @@ class UpiSession:
         self._ranges[player] = given
 
     def set_board(self, text: str) -> None:
-        """`QsJh2h`, with blanks or without."""
+        """Set the board: `QsJh2h`, with or without spaces."""
         self._board = "".join(text.split())
 
     def set_pot(self, text: str) -> None:
-        """Chips that OOP and IP have bet already, which must be 0, and the pot."""
+        """Set the pot: chips already bet by OOP and IP, which must be 0, and the pot."""
         amounts = _numbers(text, 3, "set_pot takes the chips of OOP, of IP and of the pot: 0 0 180")
         if amounts[0] or amounts[1]:
             raise ValueError("set_pot: a tree begins before anybody has bet on its street: give 0 0 and the pot")
         self._pot = amounts[2]
 
     def set_eff_stack(self, text: str) -> None:
-        """Chips that each has behind."""
+        """Set the chips that each player has behind."""
         (self._stack,) = _numbers(text, 1, "set_eff_stack takes the chips that each has behind")
 
     def set_rake(self, text: str) -> None:
-        """A share of every pot, and the most chips that are taken of one; 0 0: none."""
+        """Set the rake as a share of every pot and its maximum in chips; 0 0 is no rake."""
         self._rake, self._rake_cap = _numbers(text, 2, "set_rake takes a share and the most chips: 0.05 30, or 0 0")
 
     def set_threads(self, text: str) -> None:
-        """Threads; 0: one a processor."""
+        """Set the number of threads; 0 is one for each processor."""
         (count,) = _numbers(text, 1, "set_threads takes a number, 0 for one a processor")
         self._threads = min(int(count), 1024) or available_threads()
 
     def set_accuracy(self, text: str) -> None:
-        """Exploitability that ends a solve: `0.5`, `0.5 chips`, or `0.003 fraction` of the pot."""
+        """Set the exploitability that ends a solve: `0.5`, `0.5 chips`, or `0.003 fraction` of the pot."""
         number, _, unit = text.partition(" ")
         if unit.strip() not in ("", "chips", "fraction"):
             raise ValueError(f"set_accuracy: {shown(unit)} is no unit: say chips or fraction")
@@ -100,11 +100,11 @@ class UpiSession:
         self._accuracy = accuracy, unit.strip() == "fraction"
 
     def add_line(self, text: str) -> None:
-        """A line whose bets the tree gets: `0 0 0 12 38 84 230`."""
+        """Add a line whose bets the tree gets: `0 0 0 12 38 84 230`."""
         self._lines.append(read_amounts(text))
 
     def remove_line(self, text: str) -> None:
-        """A line that is taken back, with all that go on from it."""
+        """Remove a line and all lines that continue it."""
         amounts = read_amounts(text)
         kept = [line for line in self._lines if not begins_with(line, amounts)]
         if len(kept) == len(self._lines):
@@ -112,18 +112,18 @@ class UpiSession:
         self._lines = kept
 
     def clear_lines(self, _: str) -> None:
-        """No line is left."""
+        """Remove all lines."""
         self._lines = []
 
     def accept(self, _: str) -> None:
-        """What says nothing here: isomorphism, how often to tell, when to calculate anew, partial saves."""
+        """Accept a setting that has no effect here."""
 
     def add_info_line(self, text: str) -> None:
-        """A line that show_tree_info repeats."""
+        """Add a line that show_tree_info repeats."""
         self._info.append(text)
 
     def reset_tree_info(self, _: str) -> None:
-        """Those lines are gone."""
+        """Remove the lines of add_info_line."""
         self._info = []
 
     # --- the tree ---
@@ -148,17 +148,17 @@ class UpiSession:
         }
 
     def build_tree(self, _: str) -> None:
-        """The tree of all that is set."""
+        """Build the tree from the settings."""
         self.free_tree("")
         spot = Typed(self._game(), self._threads)
         self._take(spot.tree, SpotEngine(spot))
 
     def free_tree(self, _: str) -> None:
-        """There is none any more."""
+        """Remove the tree."""
         self._tree = self._engine = self._played = self._values = self._work = None
 
     def estimate_tree(self, _: str) -> str:
-        """What the tables of the tree would take."""
+        """Return the memory that the tree's tables would take, and its number of nodes."""
         spot = Typed(self._game(), self._threads)
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
@@ -168,12 +168,12 @@ class UpiSession:
         self._locked, self._locks_changed = {}, False
 
     def dump_tree(self, text: str) -> None:
-        """Write the tree and its tables to a file, whole whatever is said behind its name."""
+        """Write the tree and all its tables to a file; text behind the file name has no effect."""
         self._hold()
         write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
-        """Read what dump_tree has written, or the strategy of a spot's run or policy, with which nothing goes on."""
+        """Read a file of dump_tree, or the strategy of a run or policy, which cannot be trained further."""
         path = _path(text)
         if path.is_dir():
             config, found = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
@@ -192,7 +192,7 @@ class UpiSession:
     # --- solving ---
 
     def go(self, text: str) -> None:
-        """Solve until it is accurate, or for so many `steps` or `seconds`."""
+        """Solve until the accuracy is reached, or for a number of `steps` or `seconds`."""
         tree, engine = self._built(), self._solver()
         number, _, unit = text.strip().partition(" ")
         accuracy, share = self._accuracy
@@ -208,26 +208,26 @@ class UpiSession:
         self._work = SpotWork(engine, goal, self._say)
 
     def begin(self) -> None:
-        """Begin the solve that `go` has prepared, once its answer is out."""
+        """Start the solve that `go` has prepared, after its answer is written."""
         if self._work is not None and self._work.thread is None:
             self._work.start()
 
     @property
     def solving(self) -> bool:
-        """Whether a solve is going on."""
+        """True while a solve is running."""
         return self._work is not None and self._work.running
 
     def stop(self, _: str) -> None:
-        """End the solve."""
+        """Stop the solve."""
         if self._work is not None:
             self._work.stop()
 
     def wait_for_solver(self, _: str) -> None:
-        """Until the solve has ended."""
+        """Wait until the solve has ended."""
         if self._work is not None:
             self._work.wait()
 
-    # --- what the tree says ---
+    # --- queries about the tree ---
 
     def _built(self) -> SpotTree:
         if self._tree is None:
@@ -255,32 +255,32 @@ class UpiSession:
         return self._built().find(name)
 
     def show_node(self, text: str) -> str:
-        """A node."""
+        """Return the text of a node (`SpotTree.text`)."""
         tree = self._built()
         if text.strip() == _ROOT:
             return tree.text(Node(_ROOT, 0), _ROOT)
         return tree.text(tree.find(text))
 
     def show_children(self, text: str) -> str:
-        """What follows a node."""
+        """Return the texts of a node's children."""
         tree = self._built()
         following = [Node("r:0", 0)] if text.strip() == _ROOT else tree.children(tree.find(text))
         return "\n\n".join(f"child {number}:\n{tree.text(child)}" for number, child in enumerate(following))
 
     def show_all_lines(self, _: str) -> str:
-        """The names of all nodes, cards left out."""
+        """Return the names of all nodes, without cards."""
         return "\n".join(self._built().lines())
 
     def show_board(self, _: str) -> str:
-        """The board that lies from the beginning."""
+        """Return the board at the root."""
         return self._built().board_text(0, 0)
 
     def show_effective_stack(self, _: str) -> str:
-        """Chips behind at the beginning."""
+        """Return the chips behind at the root."""
         return _number(self._built().behind)
 
     def show_tree_info(self, _: str) -> str:
-        """What was said of the tree."""
+        """Return board, pot and stacks, and the lines of add_info_line."""
         tree = self._built()
         known = {
             "Board": tree.board_text(0, 0),
@@ -290,19 +290,19 @@ class UpiSession:
         return "\n".join([f"#{key}#{value}" for key, value in known.items()] + self._info)
 
     def show_hand_order(self, _: str) -> str:
-        """All hands in the order of numbers."""
+        """Return all hands in the order of the protocol's numbers."""
         return " ".join(combo_text(hand) for hand in range(COMBO_COUNT))
 
     def show_version(self, _: str) -> str:
-        """The version of this program."""
+        """Return the version of this program."""
         return __version__
 
     def echo(self, text: str) -> str:
-        """The same."""
+        """Return the command's text unchanged."""
         return text
 
     def show_range(self, text: str) -> str:
-        """`OOP r:0:c`: the weights of a player's hands there; without a node, as they were set."""
+        """Return the weights of a player's hands at a node, `OOP r:0:c`; without a node those that were set."""
         position, _, name = text.strip().partition(" ")
         player = _position(position)
         if not name:
@@ -319,11 +319,11 @@ class UpiSession:
         return at
 
     def show_strategy(self, text: str) -> str:
-        """What every hand plays at a decision, a line for each child."""
+        """Return the probability of each action for every hand, one line for each child."""
         return "\n".join(_row(row) for row in self._spot_values().strategy(self._decision(text)))
 
     def set_strategy(self, text: str) -> None:
-        """`r:0 ` and numbers as show_strategy tells them: what is played there from now on, until the next solve."""
+        """Set the strategy at a node until the next solve: `r:0` and numbers as show_strategy writes them."""
         name, _, numbers = text.strip().partition(" ")
         at, tree = self._decision(name), self._built()
         actions = int(tree.tree.arrays.count[at.node])
@@ -348,7 +348,7 @@ class UpiSession:
         self._played, self._values = Strategy.stored(tree.game, blocks), None
 
     def lock_node(self, text: str) -> None:
-        """What is played at a decision stays so while all else is solved."""
+        """Lock the strategy at a decision, so that further solving does not change it."""
         self._solver()
         at, tree = self._decision(text), self._built()
         block = int(tree.tree.arrays.block[at.node])
@@ -358,32 +358,35 @@ class UpiSession:
         self._locks_changed = True
 
     def unlock_node(self, text: str) -> None:
-        """A decision is solved again."""
+        """Unlock a decision, so that further solving changes it."""
         self._solver()
         if self._locked.pop(self._decision(text).name, None) is not None:
             self._locks_changed = True
 
     def _hold(self) -> None:
-        """Tell the solver what is locked."""
+        """Pass changed locks to the solver."""
         if self._locks_changed:
             self._solver().hold(self._locked.values())
             self._locks_changed, self._values = False, None
 
-    # --- what hands are worth ---
+    # --- EV and equity ---
 
     def calc_ev(self, text: str) -> str:
-        """`OOP r:0`: what each hand wins less what it has put in, the pot included; and what means are weighed by."""
+        """Return the EV of each hand of a player, `OOP r:0`, and its matchup weight.
+
+        An EV includes the pot, less the chips put in since the spot began.
+        """
         player, name = self._of_player(text, "calc_ev")
         return _two(self._spot_values().ev(self._node(name)), player)
 
     def calc_eq_node(self, text: str) -> str:
-        """`OOP r:0`: equities, what means are weighed by, and the range's equity."""
+        """Return equities and matchup weights at a node, `OOP r:0`, and the range's equity."""
         player, name = self._of_player(text, "calc_eq_node")
         found = self._spot_values().equity(self._node(name))
         return f"{_two(found, player)}\n{_number(mean(found, player))}"
 
     def calc_eq(self, text: str) -> str:
-        """`OOP`: equities at the beginning, and what means are weighed by."""
+        """Return equities and matchup weights of `OOP` or `IP` at the root."""
         return _two(self._spot_values().equity(self._node("r:0")), _position(text.strip()))
 
     def _of_player(self, text: str, command: str) -> tuple[int, str]:
@@ -393,15 +396,15 @@ class UpiSession:
         return _position(position), name
 
     def calc_global_freq(self, text: str) -> str:
-        """How often a node is reached."""
+        """Return the probability that a node is reached."""
         return _number(self._spot_values().frequency(self._node(text)))
 
     def calc_matchups_line(self, text: str) -> str:
-        """The weight of all pairs of hands that meet at a node."""
+        """Return the total weight of all pairs of hands that meet at a node."""
         return _number(float(self._spot_values().weight(self._node(text))[0].sum()))
 
     def calc_results(self, _: str) -> str:
-        """What both win, what best responses would, and how exploitable that is."""
+        """Return the EVs of both players, those of best responses, and the exploitability."""
         if self._engine is not None:
             self._hold()
         tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0
@@ -415,7 +418,7 @@ def _position(text: str) -> int:
 
 
 def _path(text: str) -> Path:
-    """The file of a command's text, in quotes or without; what stands behind it does not count."""
+    """Return the file that a command names, quoted or not; further text has no effect."""
     text = text.strip()
     if text.startswith('"'):
         return Path(text[1:].partition('"')[0])
@@ -426,7 +429,7 @@ def _path(text: str) -> Path:
 
 
 def _numbers(text: str, count: int, wanted: str) -> list[float]:
-    """So many finite numbers of at least 0."""
+    """Return `count` finite numbers of at least 0."""
     try:
         found = [float(each) for each in text.split()]
     except ValueError:
@@ -468,6 +471,6 @@ COMMANDS: dict[str, Command] = {
     **dict.fromkeys(_ACCEPTED, UpiSession.accept),
     "show_board_no_iso": UpiSession.show_board,
 }
-"""What the protocol knows, but for what concerns the conversation itself."""
+"""All commands but those of the conversation itself."""
 WHILE_SOLVING = ("stop", "wait_for_solver", "is_ready", "echo", "show_version", "show_hand_order")
-"""Commands that are answered while a solve goes on."""
+"""Commands that are allowed during a solve."""

@@ -1,4 +1,4 @@
-"""Solving a spot beside the commands: iterations in a thread of their own, until it is accurate or told to stop."""
+"""Solves a spot in a background thread until it is accurate or the client stops it."""
 
 import threading
 import time
@@ -27,29 +27,29 @@ from storage.space import available_memory_bytes
 
 _MEMORY_SHARE = 0.8
 _FIRST_MEASURED = 10
-_MEASURED_EVERY = 5  # a fifth more iterations each time, as of spots
+_MEASURED_EVERY = 5  # measured again after a fifth more iterations, as in `mccfr spot`
 FREE = -1.0
-"""In place of a probability that is not locked."""
+"""Marks a probability that is not locked."""
 Floats = npt.NDArray[np.float64]
 LockedRows = tuple[int, npt.NDArray[np.integer], Floats]
-"""Of a decision's buckets [n] the probabilities [n, A]."""
+"""(decision, buckets [n], their probabilities [n, A])."""
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a strategy is worth, in chips, the pot included: of both, and of each one's best response to the other."""
+    """EVs of a strategy and of best responses to it, in chips, pot included, for both players."""
 
     ev: tuple[float, float]
     best: tuple[float, float]
 
     @property
     def exploitable(self) -> float:
-        """Half the sum of what best responses gain."""
+        """Half the sum of what both best responses gain, in chips."""
         return (sum(self.best) - sum(self.ev)) / 2
 
     def text(self, seconds: float) -> str:
-        """As the protocol tells it."""
+        """Return the protocol's text of the measurement."""
         return "\n".join(
             [
                 f"running time: {seconds:.3f}",
@@ -61,20 +61,20 @@ class Measured:
 
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
-    """What a strategy is worth on a spot; exact."""
+    """Return the exact EVs of a strategy on a spot, and those of best responses."""
     found = values(game, strategy, threads=threads) + game.pot_chips / 2
     ev, best = found[:, FOLLOW].tolist(), found[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
 
 
 class Typed:
-    """A spot that is to be solved: its tree, and how.
+    """A spot to solve, with its tree and algorithm.
 
-    document  `[game]`, but for its name
+    document  the `[game]` table without its name
     """
 
     def __init__(self, document: Mapping[str, Any], threads: int) -> None:
-        """Raises as the keys of `document` do."""
+        """Raises `ValueError` for keys of `document` that are not allowed."""
         self.document, self.threads = dict(document), threads
         config = config_from(spot_document(document, 1.0, threads), "the tree")
         assert isinstance(config.game, HoldemSubgame)
@@ -85,19 +85,20 @@ class Typed:
 
     @property
     def layout(self) -> TableLayout:
-        """Of the tables."""
+        """Layout of the solver's tables."""
         return self.algorithm.layout(self.tree.game)
 
 
 class SpotEngine:
-    """A spot's tables, and what trains them."""
+    """The tables of a spot and the solver that trains them."""
 
     def __init__(self, spot: Typed, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0) -> None:
-        """
-        kept        tables to go on from, by name; None: none
-        iterations  behind them
+        """Allocate the tables and start the solver.
 
-        Raises `ValueError` where memory is too small.
+        kept        tables to continue from, by name; None starts anew
+        iterations  number of iterations behind those tables
+
+        Raises `ValueError` if memory is too small.
         """
         self.spot = spot
         layout, available = spot.layout, available_memory_bytes()
@@ -117,7 +118,7 @@ class SpotEngine:
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
     def hold(self, locked: Iterable[LockedRows]) -> None:
-        """Keep rows as they are said, and no others, from now on, and in the average strategy so far."""
+        """Lock the given rows and unlock all others, from now on and in the average strategy so far."""
         tree, shares = self.spot.tree, dict[int, Floats]()
         for node, buckets, rows in locked:
             block, slot = int(tree.tree.arrays.block[node]), int(tree.tree.arrays.slot[node])
@@ -131,17 +132,17 @@ class SpotEngine:
 
     @property
     def iterations(self) -> int:
-        """Iterations so far."""
+        """Number of completed iterations."""
         return self._solver.state.iterations
 
     def iterate(self, count: int) -> None:
-        """Run so many iterations at most."""
+        """Run at most `count` iterations."""
         began = time.monotonic()
         self._solver.run(self._solver.state.nodes, 1 << 62, count)
         self.seconds += time.monotonic() - began
 
     def strategy(self) -> Strategy:
-        """The average strategy so far."""
+        """Return the current average strategy."""
         state = self._solver.state
         averages = self.spot.algorithm.averages
         return averages.strategy(self.spot.tree.game, self.tables, state.nodes, state.iterations)
@@ -149,7 +150,7 @@ class SpotEngine:
 
 @dataclass(frozen=True)
 class Goal:
-    """What ends a solve: exploitability in chips, a number of further iterations, seconds."""
+    """Limits of a solve: exploitability in chips, number of further iterations, seconds."""
 
     chips: float
     steps: int | None = None
@@ -158,7 +159,7 @@ class Goal:
 
 @dataclass
 class SpotWork:
-    """A solve that is under way."""
+    """A running solve."""
 
     engine: SpotEngine
     goal: Goal
@@ -168,22 +169,22 @@ class SpotWork:
     thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, in a thread of its own."""
+        """Start the solve in its own thread."""
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     @property
     def running(self) -> bool:
-        """Whether it is still going on."""
+        """True while the solve is running."""
         return self.thread is not None and not self.ended.is_set()
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until the solve has ended."""
         if self.thread is not None:
             self.thread.join()
 
     def stop(self) -> None:
-        """End it after the iteration that it is in."""
+        """Stop the solve after the current iteration."""
         self.asked_to_stop.set()
         self.wait()
 
@@ -193,7 +194,7 @@ class SpotWork:
             reason = self._solve()
         except Exception as error:
             reason = f"ERROR: {' '.join(str(error).split())}"
-        self.ended.set()  # before it is told: who hears it may ask at once
+        self.ended.set()  # set before the client is told, because it may send the next command at once
         self.say(f"SOLVER: stopped ({reason})")
 
     def _solve(self) -> str:
@@ -213,7 +214,7 @@ class SpotWork:
                 return f"{engine.iterations} iterations"
 
     def _until(self, measured: int, began: float) -> str | None:
-        """Iterate up to the next measurement; why it is over before, if it is."""
+        """Iterate up to the next measurement; return the reason if the solve ends before it."""
         while self.engine.iterations < measured:
             if self.asked_to_stop.is_set():
                 return "stopped by user"

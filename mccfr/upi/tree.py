@@ -1,4 +1,4 @@
-"""A spot's tree as the protocol names its nodes: `r:0:c:b94:c:7c`, root, actions, and cards where they are dealt."""
+"""The tree of a spot with the protocol's node names: root, actions and dealt cards, `r:0:c:b94:c:7c`."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ DECIDES = "OOP_DEC", "IP_DEC"
 
 
 class TreeStep(NamedTuple):
-    """An action on the way to a node: of which decision, its number there, and the board it was done on."""
+    """An action on the path to a node: its decision, its number there, and the board at that time."""
 
     decision: int
     action: int
@@ -26,11 +26,11 @@ class TreeStep(NamedTuple):
 class Node(NamedTuple):
     """A node of the public tree.
 
-    name   as the protocol has it
-    node   of the betting tree
-    board  number of the board that lies, on its street
-    steps  all actions on the way
-    split  whether the next street's card is to come
+    name   in the protocol
+    node   node of the betting tree
+    board  number of the current board, on its street
+    steps  all actions on the path
+    split  True if the next street's card is to be dealt
     """
 
     name: str
@@ -43,9 +43,9 @@ class Node(NamedTuple):
 class SpotTree:
     """The tree of a spot.
 
-    game    the spot
-    half    chips of each player in the pot when it begins
-    behind  chips that each has behind then
+    game    the spot's game
+    half    half the pot at the root, in chips
+    behind  chips that each player has behind at the root
     """
 
     def __init__(self, game: Game, behind: float) -> None:
@@ -53,7 +53,10 @@ class SpotTree:
         self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
 
     def find(self, name: str) -> Node:
-        """The node of a name; `ValueError` where there is none, with what comes there instead."""
+        """Return the node of a name.
+
+        Raises `ValueError`, which lists the existing children, for an unknown name.
+        """
         parts = name.strip().split(":")
         if parts[:2] != ROOT.split(":"):
             raise ValueError(f"node {shown(name)} does not begin with {ROOT}")
@@ -72,7 +75,7 @@ class SpotTree:
         raise ValueError(f"node {shown(name)}: {part!r} does not follow {at.name}, where there is {there}")
 
     def children(self, at: Node) -> list[Node]:
-        """What follows a node: its actions, or the cards that may come."""
+        """Return the children of a node: one for each action, or for each card that can be dealt."""
         if at.split:
             return self._dealt(at)
         if self.tree.arrays.kind[at.node] != DECISION:
@@ -94,37 +97,37 @@ class SpotTree:
         ]
 
     def action(self, node: int) -> str:
-        """The action that leads to a node of the betting tree: c, f, or b and the chips put in since the spot began."""
+        """Return the action that leads to a node: c, f, or b and the chips put in since the spot began."""
         label = self.tree.label[node]
         return f"b{amount_text(float(label[1:]) - self.half)}" if label.startswith("r") else label
 
     def street(self, at: Node) -> int:
-        """The street of the board that lies."""
+        """Return the street of the current board."""
         if at.split or self.tree.arrays.kind[at.node] != DECISION:
             return int(self.tree.arrays.block[at.steps[-1].decision]) // 2
         return int(self.tree.arrays.block[at.node]) // 2
 
     def decides(self, at: Node) -> int | None:
-        """Who acts: 0 out of position, 1 in position; None where nobody does."""
+        """Return the player to act, 0 out of position, 1 in position; None if it is no decision."""
         return None if at.split or self.tree.arrays.kind[at.node] != DECISION else int(self.tree.arrays.player[at.node])
 
     def kind(self, at: Node) -> str:
-        """As the protocol has it."""
+        """Return the protocol's name for the kind of node."""
         player = self.decides(at)
         if player is not None:
             return DECIDES[player]
         return "SPLIT_NODE" if at.split else "END_NODE"
 
     def board(self, at: Node) -> str:
-        """The cards that lie, with blanks between them."""
+        """Return the board's cards, separated by spaces."""
         return self.board_text(self.street(at), at.board)
 
     def board_text(self, street: int, board: int) -> str:
-        """A board, with blanks between its cards."""
+        """Return the cards of a board given by street and number, separated by spaces."""
         return " ".join(card_text(int(card)) for card in self.cards.board_cards[street][board])
 
     def text(self, at: Node, name: str | None = None) -> str:
-        """A node in six lines: name, kind, board, chips put in and pot, children, flags."""
+        """Return a node in six lines: name, kind, board, chips and pot, children, flags."""
         assert self.tree.put_in is not None
         chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
         pot = " ".join([*chips, amount_text(2 * self.half)])
@@ -132,7 +135,7 @@ class SpotTree:
         return "\n".join([name or at.name, kind, self.board(at), pot, f"{children} children", "flags:"])
 
     def lines(self) -> list[str]:
-        """The names of all nodes, cards left out."""
+        """Return the names of all nodes, without cards."""
         found = [ROOT]
         for node in range(1, len(self.tree.parent)):
             found.append(f"{found[self.tree.parent[node]]}:{self.action(node)}")

@@ -1,7 +1,7 @@
-"""What both players hold, do and win at the nodes of a spot, by one strategy; exact, over all cards to come.
+"""Exact reach, EV and equity of all hands at the nodes of a spot under one strategy.
 
-Hands in a player's range at the spot's beginning have values wherever they are, also where he never comes there with
-them; hands that cannot be have none.  H hands, 1,326 in the protocol's order.
+Hands in a player's initial range have values at every node, also where the strategy never takes them.  Impossible hands
+have none.  There are H = 1,326 hands in the protocol's order.
 """
 
 from functools import lru_cache
@@ -17,16 +17,16 @@ from mccfr.policy.profile import Behaviour
 from mccfr.upi.tree import ROOT, Node, SpotTree
 
 Floats = npt.NDArray[np.float64]
-_KEPT = 256  # nodes whose values are kept: 64 kB each
-_KEPT_RUN_OUTS = 4  # boards, 9 MB each after a flop
+_KEPT = 256  # nodes whose values are cached, 64 kB each
+_KEPT_RUN_OUTS = 4  # boards whose run-outs are cached, 9 MB each after a flop
 _HELD = 4  # cards in two hands
 
 
 class HandNumbers(NamedTuple):
-    """Of both players' hands: each [2, H].
+    """Values and weights of both players' hands, each [2, H].
 
-    value  what the hand wins, NaN where it meets nothing
-    met    its weight times that of the other's hands that it may meet: what means are weighed by
+    value   EV or equity of the hand; NaN if no opponent hand is possible
+    weight  weight of the hand times that of all opponent hands it can meet, for weighted means
     """
 
     value: Floats
@@ -34,7 +34,7 @@ class HandNumbers(NamedTuple):
 
 
 class _Forced(Behaviour):
-    """A strategy, but that one action is always taken at one decision."""
+    """A strategy that always takes one action at one decision."""
 
     def __init__(self, source: Behaviour, node: int, action: int) -> None:
         self.game, self._source, self._node, self._action = source.game, source, node, action
@@ -47,7 +47,7 @@ class _Forced(Behaviour):
 
 
 class SpotValues:
-    """A strategy on a spot's tree."""
+    """Values of a strategy on a spot's tree."""
 
     def __init__(self, tree: SpotTree, source: Behaviour) -> None:
         self._tree, self._source, self._cards = tree, source, tree.cards
@@ -55,12 +55,12 @@ class SpotValues:
         self._run_outs = lru_cache(_KEPT_RUN_OUTS)(lambda street, board: all_run_outs(tree.cards, street, board))
 
     def strategy(self, at: Node) -> Floats:
-        """[A, H] probability of each action of a decision; 0 for hands that cannot be there."""
+        """Return the probability of each action of a decision, [A, H]; 0 for impossible hands."""
         street, player = divmod(int(self._tree.tree.arrays.block[at.node]), 2)
         return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
 
     def reach(self, at: Node) -> Floats:
-        """[2, H] both players' weights of their hands at a node."""
+        """Return both players' weights of their hands at a node, [2, H]."""
         found = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
         for step in at.steps:
             street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)
@@ -69,14 +69,17 @@ class SpotValues:
         return np.asarray(found)
 
     def weight(self, at: Node) -> Floats:
-        """[2, H] weight of each hand times that of the other's hands that it may meet."""
+        """Return the weight of each hand times that of all opponent hands it can meet, [2, H]."""
         reach = self.reach(at)
         return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
-        """Chips that each hand wins from a node on, less what it has put in since the spot began, the pot included."""
+        """Return each hand's EV in chips from a node on, pot included.
+
+        Chips put in since the spot began are subtracted.
+        """
         node, board, source = at.node, at.board, self._source
-        if self._tree.decides(at) is None:  # the decision before it, where nothing else is done
+        if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
             step = at.steps[-1]
             node, board, source = step.decision, step.board, _Forced(source, step.decision, step.action)
         reach = self.reach(at)
@@ -93,7 +96,7 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
-        """The share of the pot that each hand wins were there no more bets."""
+        """Return each hand's share of the pot at a showdown without further bets."""
         reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
         found = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):
@@ -103,7 +106,7 @@ class SpotValues:
         return HandNumbers(value, self.weight(at))
 
     def frequency(self, at: Node) -> float:
-        """How often a node is reached, over all deals of the spot."""
+        """Return the probability that a node is reached, over all deals of the spot."""
         dealt = 1.0
         for street in range(self._tree.street(at)):
             dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
@@ -111,7 +114,7 @@ class SpotValues:
 
 
 def mean(numbers: HandNumbers, player: int) -> float:
-    """The mean of what is known of a player's hands; NaN where nothing is."""
+    """Return the weighted mean of a player's known values; NaN if none is known."""
     known = (numbers.weight[player] > 0) & ~np.isnan(numbers.value[player])
     weight = numbers.weight[player][known]
     return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")

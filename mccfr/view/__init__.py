@@ -1,8 +1,14 @@
-"""A strategy as a page in a browser: what every hand does on any board, what it is worth, and hands against it.
+"""The local web page that shows a strategy: actions, EVs and equities of every hand on any board.
 
-`spots` answers for what a strategy does, `worth` for values, `solving` solves spots again, `playing` is a table;
-`shelf` holds the strategies that a page shows, `application` answers its requests, `server` serves it to this machine
-alone, and `static` holds the page: plain JavaScript and CSS that fetch nothing from elsewhere.
+The page can also re-solve spots and play hands against the strategy.
+
+spots        answers queries about a strategy
+values       computes expected values
+solving      re-solves spots
+playing      deals hands against the strategy
+application  answers the page's HTTP requests
+server       serves them to this machine only
+static       the page, plain JavaScript and CSS that load nothing from elsewhere
 """
 
 from mccfr.view.server import serve

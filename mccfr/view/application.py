@@ -1,10 +1,9 @@
-"""Answers the page's requests: its files, and what is asked of strategies, as JSON.  A WSGI application (PEP 3333).
+"""Answers the page's HTTP requests with files and JSON, as a WSGI application (PEP 3333).
 
-It answers only requests whose `Host` names this machine.  That refuses a foreign page whose domain name was made to
-resolve to this address (DNS rebinding).  Requests that another page sends to this address are refused by what browsers
-say of them (`Sec-Fetch-Site`, `Origin`), before anything is done.  Requests that change something are POST with JSON: a
-form cannot send that, and a script only after a preflight request (OPTIONS), which is refused.  The headers forbid the
-page to load anything from elsewhere.
+Security: requests are answered only if `Host` names this machine, against DNS rebinding.  Requests from other sites'
+pages are refused by `Sec-Fetch-Site` and `Origin` before anything is done.  Requests that change something are POST
+with JSON. A form cannot send that, and a script only after a preflight request (OPTIONS), which is refused.  The
+headers forbid the page to load anything from elsewhere.
 """
 
 import json
@@ -24,14 +23,14 @@ from mccfr.view.solving import BusyError
 
 ADDRESS = "127.0.0.1"
 MOST_ALIKE = 8
-"""Requests for one path that are answered at once: more than one browser sends."""
+"""Requests for one path that are answered at the same time, more than one browser sends."""
 MOST_BODY = 65_536
-"""Bytes of a request's body."""
+"""Maximum bytes of a request's body."""
 MOST_TEXT = 2_000
-"""Characters of a line or board."""
+"""Maximum characters of a line or board."""
 MOST_RANGE = 20_000
-"""Characters of a range or of locks."""
-_MOST_SENTENCE = 500  # characters: a refusal may repeat what was sent
+"""Maximum characters of a range or of locks."""
+_MOST_SENTENCE = 500  # characters, because a refusal may repeat what was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 _FILES = {
     "index.html": ("mccfr.view", _HTML),
@@ -45,7 +44,7 @@ _FILES = {
     "review.js": ("mccfr.view", _SCRIPT),
     "runouts.js": ("mccfr.view", _SCRIPT),
 }
-"""Of each file, the package whose `static` holds it, and its type."""
+"""For each file, the package whose `static` folder holds it, and its content type."""
 _Known = Mapping[str, type]
 _Asked = tuple[Callable[..., dict[str, Any]], _Known]
 _HEADERS = {
@@ -57,11 +56,11 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 Response = tuple[HTTPStatus, str, bytes]
-"""Status, type and body."""
+"""Status, content type and body."""
 
 
 class RefusedError(Exception):
-    """A request is not answered: a status, and a sentence that says why."""
+    """A refused request, with HTTP status and a sentence on the reason."""
 
     def __init__(self, status: HTTPStatus, sentence: str) -> None:
         super().__init__(sentence)
@@ -69,19 +68,19 @@ class RefusedError(Exception):
 
 
 class Application:
-    """Answers the page's requests by WSGI (PEP 3333); several threads may call it."""
+    """The WSGI application; several threads may call it."""
 
     def __init__(self, shelf: Shelf, port: int) -> None:
-        """Answer with the strategies of `shelf`, under the addresses of `port`."""
+        """Show the given strategies; accept requests to this machine's addresses with `port`."""
         self.shelf = shelf
         self.names = f"{ADDRESS}:{port}", f"localhost:{port}"
         self._places = {path: threading.Semaphore(MOST_ALIKE) for path in (*_GET, *_POST)}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-        """Answer a request; an unexpected error is answered with status 500 and logged in a line."""
+        """Answer a request; an unexpected error gives status 500 and a line in the log."""
         try:
             response = self._respond(environ)
-        except Exception as error:  # whatever it is, the server goes on
+        except Exception as error:  # the server must survive any error
             _log(f"{environ['REQUEST_METHOD']} {environ['REQUEST_URI'][:80]!a}", error)
             sentence = (
                 f"this should not have happened ({type(error).__name__}): the terminal says more; please report it"
@@ -91,7 +90,7 @@ class Application:
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [response[2]]
 
     def _respond(self, environ: dict[str, Any]) -> Response:
-        """Return the page's file or the answer that a request asks for, or why it is refused."""
+        """Return the requested file or answer, or a refusal."""
         try:
             self._check_sender(environ)
             name = environ["PATH_INFO"].removeprefix("/") or "index.html"
@@ -110,9 +109,9 @@ class Application:
         return _json(HTTPStatus.OK, found)
 
     def _check_sender(self, environ: dict[str, Any]) -> None:
-        """Raise `RefusedError` for a request that names another server, or comes from another server's page.
+        """Raise `RefusedError` for a request to another server's name or from another site's page.
 
-        Such a page may link to the page's files, and to nothing else.
+        Such a page may link to the page's files only.
         """
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if method not in ("GET", "POST"):
@@ -130,10 +129,10 @@ class Application:
             raise RefusedError(HTTPStatus.FORBIDDEN, "this server answers its own page only: open it by its address")
 
     def _answer(self, environ: dict[str, Any]) -> dict[str, Any]:
-        """Return what a path answers to its parameters.
+        """Return the answer of a path to its parameters.
 
-        Raises `RefusedError` for an unknown path and for a body that is not JSON by its type, `ValueError` for other
-        parameters, `BusyError` while too many ask for the same, and whatever the path's function raises.
+        Raises `RefusedError` for an unknown path or a body whose content type is not JSON. Raises `ValueError` for
+        invalid parameters, `BusyError` while too many requests use the path, and all errors of the path's function.
         """
         path, posted = environ["PATH_INFO"], environ["REQUEST_METHOD"] == "POST"
         if posted and environ.get("CONTENT_TYPE") != "application/json":
@@ -160,7 +159,7 @@ def _json(status: HTTPStatus, value: dict[str, Any]) -> Response:
 
 
 def refusal(status: HTTPStatus, sentence: str) -> Response:
-    """Say why a request is refused: a short sentence in one line."""
+    """Return a response with status and sentence, shortened and in one line."""
     return _json(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]})
 
 
@@ -174,14 +173,14 @@ def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _log(what: str, error: Exception) -> None:
-    """Log an unexpected error in one line, with the place that it comes from."""
+    """Log an unexpected error in one line, with its place in the code."""
     step = traceback.extract_tb(error.__traceback__)[-1]
     place, text = f"{step.filename.rpartition('/')[2]}:{step.lineno}", ascii(str(error)[:200])[1:-1]
     logging.getLogger("mccfr.view").error("mccfr: %s failed at %s: %s: %s", what, place, type(error).__name__, text)
 
 
 def _arguments(query: str, known: _Known) -> dict[str, Any]:
-    """Parameters of a request; `ValueError` for others than the known ones, twice the same, and long ones."""
+    """Return the parameters of a query string; `ValueError` if unknown, repeated or too long."""
     try:
         found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
     except ValueError:
@@ -195,7 +194,7 @@ def _arguments(query: str, known: _Known) -> dict[str, Any]:
 
 
 def _fields(body: bytes, known: _Known) -> dict[str, Any]:
-    """The same of a request's JSON object."""
+    """Return the parameters of a JSON body; `ValueError` if unknown, of another type or too long."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -212,7 +211,7 @@ def _fields(body: bytes, known: _Known) -> dict[str, Any]:
 
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Parameters none of which is too long."""
+    """Return the parameters; `ValueError` if a text is too long."""
     for name, value in given.items():
         most = MOST_RANGE if name in _LONG else MOST_TEXT
         if isinstance(value, str) and len(value) > most:
@@ -264,4 +263,4 @@ _POST: Mapping[str, _Asked] = {
         {"hand": int, "line": str, "action": str},
     ),
 }
-"""What is asked of a strategy, and with which parameters beside `of`, its number."""
+"""For each path, its function and its parameters besides `of`, the strategy's number."""

@@ -1,4 +1,4 @@
-"""What hands do and weigh, cell by cell of a grid."""
+"""Sums and means over the hands of each cell of the hand grid."""
 
 from typing import Any
 
@@ -8,29 +8,34 @@ import numpy.typing as npt
 from mccfr.cards.grid import Grid
 
 DIGITS = 6
-"""Of numbers that pages are told."""
+"""Decimals of the numbers sent to the page."""
 Weights = npt.NDArray[np.float64]
 
 
 class GridCells:
-    """Sums and means over the hands of each cell.  L live hands, C cells, A actions."""
+    """Sums and means over the hands of each cell, for L live hands, C cells and A actions."""
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 
     def means(self, played: Weights, own: Weights, live: npt.NDArray[np.int64]) -> Any:
-        """[C][A] mean of what hands play [L, A] over each cell, by their probabilities `own` [L].
+        """Return the mean action probabilities of each cell, [C][A].
 
-        live  [L] numbers of the hands
+        played  [L, A] probabilities of each live hand
+        own     [L] their weights
+        live    [L] their numbers
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         shares = np.bincount(cell, own, cells)
-        weight = np.where(shares[cell] > 0, own, 1.0)  # a plain mean where nobody comes with the class
+        weight = np.where(shares[cell] > 0, own, 1.0)  # an unweighted mean if the weight of the class is 0
         whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
         return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
 
     def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Of each cell: hands that the board leaves, their mean reach [2, L], the sum of their shares [2, L]."""
+        """Return, for each cell, the number of live hands, their mean reach and their summed shares.
+
+        `reach` and `share` are [2, L], for both players.
+        """
         cell, cells = self._grid.cell[live], len(self._grid.label)
         count = np.bincount(cell, minlength=cells)
         return {
@@ -41,5 +46,5 @@ class GridCells:
 
 
 def rounded(values: Weights) -> Any:
-    """Lists of numbers."""
+    """Return an array as nested lists, rounded to `DIGITS` decimals."""
     return np.round(values, DIGITS).tolist()

@@ -1,6 +1,6 @@
-"""Spots that are typed in a page: what is asked is read, solved in a process of its own, and then looked at as a run.
+"""Handles the spot form: parses it, solves the spot in a child process, and opens the result as a run.
 
-The process does what `mccfr spot` does (`mccfr.view.solve_spot`) and leaves the same run; it ends when the server does.
+The child process does the same as `mccfr spot` (`mccfr.view.solve_spot`) and ends with the server.
 """
 
 import json
@@ -37,7 +37,7 @@ FIELDS = (
     "to",
     "locks",
 )
-"""What a page says of a spot, as texts; `locks` are lines LINE=WHAT."""
+"""Fields of the form, as texts.  `locks` are lines LINE=WHAT."""
 _NUMBERS = ("pot", "stack", "rake", "rake_cap", "allin_spr")
 _TO = "0.3%"
 _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
@@ -46,12 +46,13 @@ _GRID = make_grid(combo_table(), _NAMES)
 
 
 class Desk:
-    """The spot that a page has typed last; several threads may ask."""
+    """The last spot that the page has requested; several threads may call it."""
 
     def __init__(self, places: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], int]) -> None:
-        """
-        places  of all that is solved at a time
-        show    opens a run, with the fields of its spot; the number that it is shown by
+        """Start without a spot.
+
+        places  semaphore for all solves at a time
+        show    opens a run, given the fields of its spot; returns its number
         """
         self._places, self._show, self._lock = places, show, threading.Lock()
         self._state: dict[str, Any] | None = None
@@ -59,10 +60,11 @@ class Desk:
         self._began = 0.0
 
     def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
-        """What a range is of, once `classes` (AKs, by commas) have the `weight`.
+        """Return a range after setting the hand classes in `classes` (AKs, by commas) to `weight`.
 
-        `text` of it, `weights` [169] means of the classes' hands that the board leaves, and `combos`.  Raises
-        `ValueError` for what is no range, class, weight or board.
+        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`.  Hands
+        that share a card with the board are left out of both.  Raises `ValueError` for an invalid range, class, weight
+        or board.
         """
         weights, text = _range("range", range), range
         if classes:
@@ -82,12 +84,12 @@ class Desk:
     def start(
         self, fields: Mapping[str, str], policy: Path | None = None, of: int = 0, line: str = ""
     ) -> dict[str, Any]:
-        """Begin to solve a spot; answers as `state`.
+        """Start to solve a spot; answers as `state`.
 
-        fields            by the names of `FIELDS`
-        policy, of, line  in place of ranges, pot and stack: a strategy, its number, its line to where a street begins
+        fields            texts by the names of `FIELDS`
+        policy, of, line  instead of ranges, pot and stack: a strategy, its number, and a line at the start of a street
 
-        Raises `ValueError` for fields that mean nothing, `BusyError` while others are solved.
+        Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
         """
         asked = _asked(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
         with self._lock:
@@ -103,17 +105,18 @@ class Desk:
                 [sys.executable, "-m", "mccfr.view.solve_spot"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # an interrupt of the terminal is for the server, which ends this one
+                start_new_session=True,  # the terminal's interrupt then reaches the server only
                 text=True,
             )
             threading.Thread(target=self._listen, args=(self._process, self._state, asked), daemon=True).start()
         return self.state()
 
     def state(self) -> dict[str, Any]:
-        """The newest spot: `asked`, `said` and `phase` of it, `plan`, `curve`, `seconds`, `done`, `problem`, `answer`.
+        """Return the progress of the newest spot; `ValueError` if there is none.
 
-        `curve` are pairs (iterations, exploitability as a share of the pot), which falls towards `to`; `of` is the
-        number to look at it by, None before there is anything.  Raises `ValueError` where none was begun.
+        The answer has `asked`, `said`, `phase`, `plan`, `seconds`, `done`, `problem` and `answer`.  `curve` has pairs
+        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the number of the
+        result, None before there is one.
         """
         if self._state is None:
             raise ValueError("no spot has been typed yet")
@@ -121,20 +124,20 @@ class Desk:
         return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
 
     def stop(self) -> dict[str, Any]:
-        """End it, with what it has come to; answers and raises as `state`."""
+        """Stop the solve and keep its result so far; answers and raises as `state`."""
         found, process = self.state(), self._process
         if process is not None and process.stdin is not None:
             process.stdin.close()
         return found
 
     def close(self) -> None:
-        """The server ends, and with it what is solved."""
+        """Stop the solve and wait for it, when the server ends."""
         if (process := self._process) is not None:
             self.stop()
             process.wait()
 
     def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], asked: Mapping[str, Any]) -> None:
-        """Take what the process tells, to its end."""
+        """Send the request to the child process and process its messages until it ends."""
         assert process.stdin is not None and process.stdout is not None
         try:
             process.stdin.write(json.dumps(asked) + "\n")
@@ -145,7 +148,7 @@ class Desk:
                 state["problem"] = "stopped before anything was trained"
             if "answer" in state:
                 state["of"] = self._show(Path(state["run"]), state["asked"])
-        except Exception as error:  # whatever it is, the page is told
+        except Exception as error:  # any error is shown on the page
             state["problem"] = " ".join(str(error).split()) or type(error).__name__
         finally:
             process.stdout.close()
@@ -167,7 +170,7 @@ class Desk:
 
 
 def _asked(fields: Mapping[str, str]) -> dict[str, Any]:
-    """What a process is asked; raises `ValueError` naming the field."""
+    """Return the request to the child process; raises `ValueError` that names the field."""
     given = {name: fields.get(name, "").strip() for name in FIELDS}
     for name in ("oop", "ip"):
         if given[name] and not _range(name, given[name]).any():
@@ -194,7 +197,7 @@ def _asked(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _number(name: str, text: str) -> float:
-    """A number, or a share such as 5%."""
+    """Return a number, or a share such as 5%."""
     found = _SHARE.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{name} = {shown(text)}: a number is needed, or a share such as 0.3%")
@@ -202,7 +205,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _range(name: str, text: str) -> Any:
-    """[1326] weights of a range; files are not read for a page."""
+    """Return the weights [1326] of a range; a page may not read files."""
     if "@" in text:
         raise ValueError(f"{name}: files are not read here: type the range, as QQ+,AKs:0.5")
     try:

@@ -1,8 +1,7 @@
-"""Spots that are drilled at the page's table: hands that begin with a line, dealt as the strategy comes there.
+"""Drills: hands that begin with a given line, dealt by the ranges with which the strategy plays it.
 
-A board of the line's street is dealt first, then both hands by the ranges that the strategy's play of the line leaves
-on it, disjoint, and then the rest of the board.  Boards come as they are dealt: how often the line is played on each
-counts for nothing.
+A board of the line's street is dealt first, then both hands by the ranges on that board, without shared cards.  The
+rest of the board follows.  Boards are dealt at random, not weighted by how often the strategy plays the line on them.
 """
 
 from typing import NamedTuple
@@ -23,9 +22,9 @@ _STREAM = 5
 class Drilled(NamedTuple):
     """A hand that begins with a line.
 
-    position  of who acts after it
+    position  of the player who acts after the line
     deal      hands by position, and boards
-    actions   of the line
+    actions   actions of the line
     """
 
     position: int
@@ -34,7 +33,7 @@ class Drilled(NamedTuple):
 
 
 def drills(spots: Spots) -> list[dict[str, str]]:
-    """Lines before the first board of a hold'em strategy, and their names: "button, facing a 3-bet"."""
+    """Return the preflop lines of a hold'em strategy with their names, such as "button, facing a 3-bet"."""
     if not isinstance(spots.betting, Translation):
         return []
     tree, found = spots.source.game.tree, []
@@ -50,9 +49,9 @@ def drills(spots: Spots) -> list[dict[str, str]]:
 
 
 def dealt_at(spots: Spots, line: str, seed: int, number: int) -> Drilled:
-    """Hand `number` of a seed that begins with a line.
+    """Return hand `number` of a seed, beginning with a line.
 
-    Raises `ValueError` for a line that means nothing, or by which the strategy never comes anywhere.
+    Raises `ValueError` for an invalid line, or one that the strategy never plays.
     """
     dealing = spots.dealing
     street = int(spots.spot(line)["street"])

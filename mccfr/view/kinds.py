@@ -1,4 +1,4 @@
-"""What two cards make with a board, in the words of players: what is made of it, and what may still come."""
+"""Names what two hole cards make with a board, in players' words: made hands and draws."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,16 @@ _RANKS = 13
 _THREE = CATEGORIES.index("three of a kind")
 _STRAIGHT = CATEGORIES.index("straight")
 _WINDOWS = np.array([(1 << 12) | 0b1111, *(0b11111 << low for low in range(_RANKS - 4))])  # ace to five first
-_OPEN = 2  # ranks that complete it, at least
+_OPEN = 2  # least number of completing ranks of an open-ended draw
 
 
 def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
-    """Of every combination [1326] on a board of three to five cards: what it makes, and its draws ("" none).
+    """Return the made hand and the draws ("" for none) of every combination [1326].
 
-    A hand that adds neither a pair nor a rank of the board's to what lies there anyhow is "high card"; a draw takes one
-    card more and one of the hand's own: four of a suit, and one or more ranks that complete a straight which they do
-    not complete for everybody.  "gutshot": one rank.  Combinations that hit the board get something, too.
+    The board has three to five cards.  A hand is "high card" if it is no pair, shares no rank with the board, and makes
+    no better category than the board alone.  A draw needs one more card and uses a hole card: "flush draw" has four of
+    a suit, "open-ended" two or more ranks that complete a straight, "gutshot" one.  Ranks that complete one on the
+    board alone do not count.  Combinations that share a card with the board get texts without meaning.
     """
     hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
     ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)
@@ -47,7 +48,7 @@ def _name(kind: int, pocket: bool) -> str:
 
 
 def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
-    """What the board makes alone."""
+    """Return the category that the board makes alone."""
     if len(cards) == 5:
         return int(np.searchsorted(np.cumsum(CATEGORY_SIZES), strength(cards.tolist())))
     most = int(counts.max())
@@ -55,7 +56,10 @@ def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> in
 
 
 def _straight_outs(ranks: npt.NDArray[np.int64], board: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """[H] ranks that complete a straight of hands [H, 2] with a board, and not of the board alone."""
+    """Return the number of ranks that complete a straight of hands [H, 2] with a board.
+
+    Ranks that complete a straight of the board alone do not count.
+    """
     known = int(np.bitwise_or.reduce(1 << board))
     sets, outs = known | (1 << ranks).sum(axis=1) - np.where(ranks[:, 0] == ranks[:, 1], 1 << ranks[:, 0], 0), 0
     for rank in range(_RANKS):

@@ -1,7 +1,7 @@
-"""Hands that are played against a strategy in a page: a table with one person, who says one thing at a time.
+"""Hands that the user plays against a strategy on the page.
 
-The table knows all cards and tells the person his own, the board, and at a showdown the other's.  What he does names
-the hand and the line that he has seen: said twice, it is done once.
+The server knows all cards.  It shows the user's own, the board, and the opponent's at a showdown.  A request names the
+hand and the line that the user has seen, so a repeated request has no effect.
 """
 
 import secrets
@@ -29,18 +29,18 @@ _PATIENCE_SECONDS = 10.0
 
 
 class _PersonSeat(Program):
-    """The person's place at the table, which remembers what happens; he says himself what he does."""
+    """The user's seat, which records the hand; the user's actions come from requests."""
 
     def act(self, random: Random) -> str:
-        """Never asked: the person's actions are seen like another player's."""
+        """Raise an error, because actions of the user are never chosen here."""
         raise RuntimeError("a person's place does not act")
 
 
 class Playing:
-    """A person's hands against a strategy, from either seat in turn; several threads may ask."""
+    """The user's hands against a strategy, from both seats in turn; several threads may call it."""
 
     def __init__(self, spots: Spots, patience: float = _PATIENCE_SECONDS) -> None:
-        """`patience`: seconds that others wait while the strategy thinks, until `BusyError` says so."""
+        """`patience` is the seconds that a request waits while the strategy acts, before `BusyError`."""
         self._spots, self._table, self._patience = spots, threading.Lock(), patience
         self._begin("", 0)
 
@@ -71,16 +71,16 @@ class Playing:
 
     _result: dict[str, Any] | None
 
-    # --- what is asked ---
+    # --- requests ---
 
     def sit(self, resolve: str = "", seed: int | None = None, line: str = "") -> dict[str, Any]:
         """Begin a session and deal its first hand; answers as `state`.
 
-        resolve  how the strategy solves its hands again, as commands take it: "river"; "" not at all
-        seed     of cards and of what the strategy draws, from 0 to 2^63 - 1; None: one that nobody knows
-        line     that every hand begins with (`mccfr.view.drills`), from the seat of who acts then
+        resolve  how the strategy re-solves its hands, as in commands: "river"; "" for not at all
+        seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
+        line     line with which every hand begins (`mccfr.view.drills`); the user acts next
 
-        Raises `ValueError` for a game that cannot be solved again, another text or seed, and as `dealt_at`.
+        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and as `dealt_at`.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
@@ -92,22 +92,22 @@ class Playing:
             return self._deal(0)
 
     def deal(self, hand: int) -> dict[str, Any]:
-        """Deal the hand after number `hand`, which is over; said twice, or while it is played, it changes nothing."""
+        """Deal the hand after number `hand`, which is over; a repeated or early request changes nothing."""
         with self._lock():
             over = hand == self._number and self._result is not None
             return self._deal(self._newest + 1) if over else self._document()
 
     def again(self, hand: int) -> dict[str, Any]:
-        """Deal an earlier hand once more, which does not count; `ValueError` for none, or while one is played."""
+        """Deal an earlier hand again without counting it; `ValueError` for an unknown hand or during a hand."""
         with self._lock():
             if self._result is None or not 0 <= hand <= self._newest:
                 raise ValueError(f"hand = {hand}: only hands of this session, once one is over, are dealt again")
             return self._deal(hand)
 
     def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
-        """Do something in hand number `hand` after `line`; where the hand has gone on since, nothing is done.
+        """Take an action in hand number `hand` after `line`, then let the strategy act; answers as `state`.
 
-        Answers as `state`, after what the strategy does then.  Raises `ValueError` for an action that is not legal.
+        If the hand has gone on since `line`, nothing is done.  Raises `ValueError` for an illegal action.
         """
         with self._lock():
             begun = self._cards is not None and self._result is None
@@ -120,20 +120,26 @@ class Playing:
             return self._document()
 
     def state(self) -> dict[str, Any]:
-        """The hand as the person may see it.
+        """Return the hand as the user may see it.
 
-        `hand` is its number, null before the first; `position` his; `cards` his own; `board`; `line`; `log`, what was
-        done (`street`, `player`, `name`, `kind`, and the `line` before it); `pot_chips`, `behind_chips` by position
-        where stacks are known; `opened` of the log's actions are those of the line that is `drilled`; `again`, whether
-        it was dealt before, and does not count; `actions` (`action`, `name`, `kind`) where it is his turn,
-        `raise_chips`, the least and the most he may bet on this street, null where he may not, and what was
-        `put_in_before` it; `result` once the hand is over: `won_chips`, and the other's cards, `shown`, null without a
-        showdown; of the session `played` hands and `won_chips`.
+        hand           its number; null before the first
+        position       of the user
+        cards, board   the user's cards and the board
+        log            actions with `street`, `player`, `name`, `kind`, and the `line` before each
+        behind_chips   by position, if stacks are known
+        opened         number of log entries that belong to the `drilled` line
+        again          True if the hand was dealt before and does not count
+        actions        the user's actions (`action`, `name`, `kind`), if it is the user's turn
+        raise_chips    least and most of a bet on this street; null if none is allowed
+        put_in_before  chips put in on earlier streets
+        result         after the hand: `won_chips`, and the opponent's cards `shown`, null without a showdown
+        played         number of hands in the session
+        won_chips      chips won in the session
         """
         with self._lock():
             return self._document()
 
-    # --- the table ---
+    # --- the hand ---
 
     def _deal(self, number: int) -> dict[str, Any]:
         dealing = self._spots.dealing
@@ -157,7 +163,7 @@ class Playing:
         return self._document()
 
     def _lay(self) -> None:
-        """Show both the board of the street."""
+        """Show the current street's board to both players."""
         state, dealing = self._person.state, self._spots.dealing
         if self._cards is not None and not isinstance(state, int):
             text = dealing.board_text(state.street, self._cards.boards[state.street])
@@ -165,14 +171,14 @@ class Playing:
                 player.board(text)
 
     def _go_on(self) -> None:
-        """Have the strategy act for as long as it is its turn."""
+        """Let the strategy act while it is its turn."""
         while not isinstance(state := self._bot.state, int) and state.player == self._bot.position:
             action = self._bot.choose()
             self._person.see(action)
             self._done(state, action)
 
     def _done(self, before: Any, action: str) -> None:
-        """Note what both have seen."""
+        """Record an action that both players have seen."""
         line = self._log[-1]["after"] if self._log else ""
         self._log.append({**self._spots.step(before, action, line), "after": self._person.line})
         if isinstance(self._person.state, int):
@@ -181,7 +187,7 @@ class Playing:
             self._lay()
 
     def _end(self, before: Any, action: str) -> None:
-        """The betting is over."""
+        """Settle the hand after the last action."""
         assert self._cards is not None
         put_in = list(before.put_in)
         if action == "c":
@@ -201,7 +207,7 @@ class Playing:
             self._won, self._played = self._won + won, self._played + 1
         self._result = {"won_chips": won, "shown": shown}
 
-    # --- how it is told ---
+    # --- answers ---
 
     def _document(self) -> dict[str, Any]:
         if self._cards is None:
@@ -231,13 +237,13 @@ class Playing:
         }
 
     def _bounds(self) -> list[float] | None:
-        """Least and most of a bet on this street, where it may be any amount."""
+        """Return the least and the most of a bet on this street if any amount is allowed, else None."""
         state, found = self._person.state, self._person.raises()
         if not isinstance(state, BettingState) or not found:
             return None
         return [float(action[1:]) - state.put_in_before for action in found]
 
     def _actions(self) -> list[dict[str, Any]]:
-        """What the person is offered, the strategy's own actions there; other bets he writes."""
+        """Return the actions offered to the user, those of the strategy; the user may also type other bets."""
         person = self._person
         return [self._spots.step(person.state, action, person.line) for action in self._spots.offered(person.line)]

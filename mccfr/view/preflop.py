@@ -1,7 +1,7 @@
-"""What hole cards are worth against each other before the flop, from a table of all showdowns by class of hands.
+"""Preflop equities of hole cards against a range, from a table of all showdowns by preflop class.
 
-`tools/preflop_equity.py` has made the table: every board is counted.  A class is a mean over the suits of its hands, so
-what is found here is exact against ranges that hold all suits of a hand alike, as those of preflop buckets do.
+`tools/preflop_equity.py` computed the table over every board.  An entry is the mean over the suits of both hands.  So
+results are exact only against ranges in which all suits of a hand have equal weight, as with preflop buckets.
 """
 
 from functools import cache
@@ -16,21 +16,24 @@ from abstraction.cards import CARD_COUNT, combo_table
 
 @cache
 def preflop_equities() -> npt.NDArray[np.float32]:
-    """[169, 169] float32: what a class of hole cards wins of the pot from another one; ties are half.  Shared."""
+    """Return the share of the pot that one preflop class wins against another, [169, 169] float32.
+
+    Ties count half.  The array is shared.
+    """
     with as_file(files("mccfr.view").joinpath("data", "preflop_equity.npy")) as path:
         found: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
     return found
 
 
 def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """[1326] weight [1326] of the other player's hands times what each hand wins of the pot from them.
+    """Return the weighted share of the pot that each hand wins preflop, [1326].
 
-    Hands that share a card do not meet.
+    `other` [1326] is the weight of each opponent hand.  Hands that share a card do not meet.
     """
     classes, hole = preflop_classes().astype(np.int64), combo_table().astype(np.int64)
-    held = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of the hands of each class that hold a card
+    held = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of each class's hands that contain a card
     for side in range(2):
         np.add.at(held, (hole[:, side], classes), other)
     opponent_weight = np.bincount(classes, other, PREFLOP_CLASSES) - held[hole[:, 0]] - held[hole[:, 1]]
-    opponent_weight[np.arange(len(hole)), classes] += other  # a hand itself, which was taken away twice
+    opponent_weight[np.arange(len(hole)), classes] += other  # the hand itself was subtracted twice
     return np.asarray((opponent_weight * preflop_equities()[classes]).sum(axis=1))

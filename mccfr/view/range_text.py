@@ -1,4 +1,4 @@
-"""Ranges as text to copy into other programs."""
+"""Writes hand ranges as text for other programs."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -14,14 +14,16 @@ DECIMALS = 3
 def range_text(
     grid: Grid, names: list[str], weight: npt.NDArray[np.float64], live: npt.NDArray[np.bool_], top: float | None = None
 ) -> str:
-    """A range such as "AA,AKs:0.5,KdQd:0.25"; in hold'em `abstraction.ranges.parse_range` reads it.
+    """Return a range as text, such as "AA,AKs:0.5,KdQd:0.25".
 
-    weight  [H] of each hand
-    live    [H] which hands can be held; others are as their class
-    top     the weight that becomes 1; None: the largest
+    In hold'em `abstraction.ranges.parse_range` reads it.
 
-    A class whose hands have one weight is named as a whole, in hold'em classes in a row together, else each hand by
-    itself.
+    weight  [H] weight of each hand
+    live    [H] hands that can be held; the others count as their class does
+    top     weight that becomes 1; None takes the largest
+
+    A class whose hands have equal weights is one item, and in hold'em adjacent classes are joined.  Other hands are
+    single items.
     """
     top = weight[live].max(initial=0.0) if top is None else top
     if top == 0:
@@ -42,7 +44,10 @@ def range_text(
 
 
 def _runs(weight: dict[str, float], labels: Sequence[str]) -> list[str]:
-    """Items of classes, those beside each other with one weight as "TT+", "ATs+" or "A5s-A2s"; rows by the aces."""
+    """Return items of classes, with adjacent classes of equal weight joined as "TT+", "ATs+" or "A5s-A2s".
+
+    `labels` begin with the row of the aces.
+    """
     groups = dict[str, list[str]]()
     for label in labels:
         groups.setdefault("pair" if len(label) == 2 else label[0] + label[2], []).append(label)

@@ -1,4 +1,4 @@
-"""A review of hands on the page: what `mccfr review --keep` wrote, its decisions sorted by what they cost."""
+"""Shows a review of hands: the output of `mccfr review --keep`, with decisions sorted by their cost."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,11 @@ from mccfr.runs.results.review import STREETS, read_review
 from mccfr.view.spots import Spots
 
 MOST_ROWS = 200
-"""Decisions of an answer."""
+"""Maximum number of decisions in an answer."""
 
 
 class Reviews:
-    """The decisions of a review by the strategy that is shown."""
+    """The decisions of a review made with the strategy that is shown."""
 
     def __init__(self, path: Path, spots: Spots) -> None:
         """Raises as `read_review`."""
@@ -23,10 +23,10 @@ class Reviews:
         self._players = sorted({row["player"] for row in rows})
 
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
-        """The costliest, at most `MOST_ROWS`; `street` and `player` take those of one, "" all.
+        """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
-        `decisions` and `cost_chips` count all that were taken; a row has what `mccfr review --keep` writes, `place`
-        among all, and `did` and `better`, in words.
+        `decisions` and `cost_chips` count all selected decisions.  A row has the fields of `mccfr review --keep`, its
+        `place` among all, and the actions `did` and `better` in words.
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
         told = []

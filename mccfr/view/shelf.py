@@ -1,4 +1,4 @@
-"""The strategies that a page shows: one, two beside each other, or the checkpoints of a run."""
+"""Loads the strategies that the page shows: one policy, two to compare, or a run's checkpoints."""
 
 import threading
 from collections import OrderedDict
@@ -24,12 +24,12 @@ from storage.checkpoint import list_checkpoints
 from storage.directory_lock import read_unchanged
 
 FIRST_TYPED = 1_000
-"""Number of the first spot that was typed in the page; those before are strategies that it was opened with."""
-_KEPT = 2  # strategies in memory beside the first: checkpoints of a run may be large
+"""Number of the first spot requested in the page.  Lower numbers are the strategies with which the page was opened."""
+_KEPT = 2  # strategies in memory besides the first, because checkpoints may be large
 
 
 class Shown:
-    """A strategy, and all that a page asks of it."""
+    """A strategy with all services that the page uses."""
 
     def __init__(self, spots: Spots, places: threading.Semaphore) -> None:
         self.spots = spots
@@ -37,14 +37,13 @@ class Shown:
 
 
 class Shelf:
-    """Strategies for one game by number, opened when they are first asked for; several threads may ask."""
+    """Strategies of one game by number, opened on first use; several threads may call it."""
 
     def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
-        """`books` are names and what opens them; the first is opened at once, and raises what that raises.
+        """`books` are pairs of a name and a function that opens the strategy; the first is opened at once.
 
-        review  of hands by the first; raises as `Reviews`
-
-        Without any only spots that are typed can be looked at.
+        `review` is a file of hands reviewed by the first strategy.  Raises the errors of the first function and of
+        `Reviews`.
         """
         self.names = [name for name, _ in books]
         self._books, self._lock = books, threading.Lock()
@@ -56,7 +55,7 @@ class Shelf:
         self.desk = Desk(self._places, self._show)
 
     def shown(self, number: int) -> Shown:
-        """A strategy; `ValueError` for a number of none, and for one whose game is not the first one's."""
+        """Return a strategy; `ValueError` for an unknown number, or for another game than the first one's."""
         typed = FIRST_TYPED <= number < FIRST_TYPED + len(self._typed)
         if not (typed or 0 <= number < len(self.names)):
             there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
@@ -75,26 +74,29 @@ class Shelf:
             return self._others[number]
 
     def _show(self, run: Path, asked: Mapping[str, str]) -> int:
-        """Have a spot's run shown, anew where it is known; its number."""
+        """Add the run of a requested spot; return its number."""
         with self._lock:
             self._typed.append((run, asked))
             return FIRST_TYPED + len(self._typed) - 1
 
     def about(self, number: int) -> dict[str, Any]:
-        """What a page learns beside the game: `strategies` to compare, `of`, and of a typed spot how it was `asked`."""
+        """Return the `strategies` to compare, `of`, the fields `asked` for a requested spot, and `reviewed`."""
         if number < FIRST_TYPED:
             return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
         run, asked = self._typed[number - FIRST_TYPED]
         return {"strategies": [run.name], "of": number, "asked": asked, "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
-        """`Reviews.decisions`; `ValueError` where there is no review."""
+        """Return `Reviews.decisions`; `ValueError` if there is no review."""
         if self.reviews is None:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
         return self.reviews.decisions(**which)
 
     def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
-        """`Desk.start`, with `line` that of a strategy; `ValueError` for one that is no policy or newest checkpoint."""
+        """Start to solve a spot from its fields, or at a `line` of strategy `of`.
+
+        Raises `ValueError` for a line of a strategy that is neither a policy nor a run's newest checkpoint.
+        """
         if not line:
             return self.desk.start(fields)
         policy = self.shown(of).spots.path
@@ -106,15 +108,15 @@ class Shelf:
 def open_spots(
     target: Path, checkpoint: int | None = None, abstraction: Path | None = None, *, newest: bool = False
 ) -> Spots:
-    """The spots of a policy, or of a run's checkpoint (the newest without a number).
+    """Return the spots of a policy or of a run's checkpoint, by default the newest.
 
-    abstraction  where a run's card abstraction lies, if it was moved
-    newest       the checkpoint is the run's newest
+    abstraction  directory of a run's card abstraction, if it was moved
+    newest       True if the checkpoint is the run's newest
 
-    Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
+    Raises as `open_source`, and `ValueError` for a game without cards.
     """
     asked = Reference(target, checkpoint, abstraction)
-    # Look-ups check the pieces that they touch.
+    # Look-ups verify the pieces that they read.
     source, config = read_unchanged(target, lambda: (open_source(asked, check=False), game_config(target)))
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if (newest or checkpoint is None) and abstraction is None else None
@@ -132,14 +134,14 @@ def open_shelf(
     against_abstraction: Path | None = None,
     review: Path | None = None,
 ) -> Shelf:
-    """A policy or a run's checkpoint, what it is compared with, and the run's other checkpoints, the newest first.
+    """Return the strategies to show: the target, one to compare, and the run's other checkpoints.
 
-    target  None: nothing, and spots are typed
+    target                            policy or run; None shows only requested spots
+    abstraction, against_abstraction  directory of a run's card abstraction, if it was moved
+    review                            file of `mccfr review --keep` with hands reviewed by `target`
 
-    abstraction, against_abstraction  where a run's card abstraction lies, if it was moved
-    review  of hands by `target`, a file of `mccfr review --keep`
-
-    Raises as `open_spots` and `Reviews`; `ValueError` where the two games differ in more than their buckets and bets.
+    Checkpoints are listed newest first.  Raises as `open_spots` and `Reviews`.  Raises `ValueError` if the two games
+    differ in more than buckets and bets.
     """
 
     def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:
@@ -155,7 +157,7 @@ def open_shelf(
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
         run = open_run(target, abstraction, opaque=True)
-        held = find_checkpoint(run, checkpoint)  # so that a session leaves it until it was read
+        held = find_checkpoint(run, checkpoint)  # keeps a session from deleting it before it is read
         chosen, newest = held.number, checkpoint is None
         name = book(target, chosen, abstraction)[0]
         books[0] = name, lambda: open_spots(target, chosen, abstraction, newest=newest)
@@ -164,5 +166,5 @@ def open_shelf(
     found = Shelf(books, review)
     del held
     if against is not None:
-        found.shown(1)  # what cannot be shown beside it is said at once
+        found.shown(1)  # raises its errors at once
     return found

@@ -1,6 +1,7 @@
-"""A process that solves one spot for a page, by what `mccfr spot` does, and tells how it goes in lines of JSON.
+"""Child process that solves one spot for the page, as `mccfr spot`, and reports progress as JSON.
 
-Standard input has what is asked in its first line; when it closes, the run ends with a checkpoint.
+The first line of standard input is the request.  When standard input closes, the run ends with a checkpoint.  Messages
+are one line of JSON each.
 """
 
 import contextlib
@@ -23,31 +24,32 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 class _Telling:
-    """A reporter that tells a page; counters come with evaluations, which are many."""
+    """A reporter that sends messages, phases and evaluations to the page."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
 
     def message(self, text: str) -> None:
-        """Pass it on."""
+        """Send a message."""
         self._tell({"said": text})
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Pass it on."""
+        """Send the name of a phase."""
         self._tell({"phase": text})
 
     def progress(self, progress: SessionProgress) -> None:
-        """Leave it out."""
+        """Send nothing, because evaluations are frequent and report the iterations."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Pass on how far it is."""
+        """Send iterations and exploitability."""
         self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
 
 
 def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
-    """Solve a spot; `asked` are the fields of `asked_spot` and of `Asked`, and `game`, further keys of `[game]`.
+    """Solve a spot and report progress by `tell`.
 
-    Tells `plan` before it trains, and `run` and `answer`, or `stopped`, at the end.  Raises as `start_spot`.
+    `asked` has the fields of `asked_spot` and `Asked`, and `game` with further keys of `[game]`.  It reports `run`,
+    `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_spot`.
     """
     report = _Telling(tell)
     policy = None if asked["policy"] is None else Path(asked["policy"])
@@ -73,16 +75,16 @@ def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
 
 
 def main() -> None:
-    """Read what is asked, and solve it."""
+    """Read the request and solve it."""
     out, asked = os.fdopen(os.dup(1), "w"), json.loads(sys.stdin.readline())
-    os.dup2(2, 1)  # what else is printed is no JSON
+    os.dup2(2, 1)  # standard output is for JSON only
 
     def tell(value: Mapping[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):
             print(json.dumps(value), file=out, flush=True)
 
     def heed() -> None:
-        sys.stdin.read()  # until whoever asked stops it, or is gone
+        sys.stdin.read()  # until the server closes it or ends
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=heed, daemon=True).start()

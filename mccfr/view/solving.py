@@ -1,8 +1,7 @@
-"""Solving a spot again while a page waits: from the flop on, on real hands and with the bets really made.
+"""Re-solves a spot in the background for the page, from the flop on, with real cards and real bets.
 
-`mccfr.play.resolving` says what is solved; nothing is kept of it but what every hand plays at the spot, and wins.
-Solving is done in stages of more and more iterations, each from the beginning, so that there is something to look at
-soon.
+`mccfr.play.resolving` documents the methods.  A solve has stages with increasing iterations, each from the beginning,
+so that a first result is shown soon.
 """
 
 import threading
@@ -22,8 +21,8 @@ from mccfr.view.values import json_rows
 
 MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
-"""Strategies whose spots are solved at a time."""
-_STREETS = {3: "flop", 4: "turn", 5: "river"}  # by cards on the board
+"""Number of strategies whose spots are solved at the same time."""
+_STREETS = {3: "flop", 4: "turn", 5: "river"}  # by number of board cards
 _METHODS = {"flop": ("resolving", "unsafe"), "turn": METHODS, "river": METHODS}
 _ITERATIONS = {"flop": 100, "turn": 200, "river": 200}
 _FIRST = 10
@@ -31,16 +30,15 @@ _FACTOR = 4
 
 
 class BusyError(RuntimeError):
-    """There is too much to do: the same may be asked for again later."""
+    """Too many requests are in progress; the same request may be repeated later."""
 
 
 @dataclass
 class _Job:
     """A spot that is being solved.
 
-    result   what `Spots.strategy` tells of the last stage, and its `gap_chips`, `excess_chips` and `iterations`; None:
-             none has ended
-    problem  what went wrong, in a sentence
+    result   `Spots.strategy` of the last stage with `gap_chips`, `excess_chips` and `iterations`; None before the first
+    problem  sentence on an error
     """
 
     line: str
@@ -54,7 +52,7 @@ class _Job:
     stopped: bool = False
 
     def document(self) -> dict[str, Any]:
-        """The job as it stands."""
+        """Return the job's state."""
         seconds = time.perf_counter() - self.began if self.seconds is None else self.seconds
         return {
             "line": self.line,
@@ -69,28 +67,28 @@ class _Job:
 
 
 class Solving:
-    """Spots of a strategy that are solved again, one at a time: a new one ends the one before."""
+    """Re-solves spots of a strategy, one at a time; a new request ends the one before."""
 
     def __init__(self, spots: Spots, places: threading.Semaphore | None = None) -> None:
-        """`places` are those of all strategies that are solved at a time; None: this one is alone."""
+        """`places` limits the strategies that are solved at the same time; None is for one strategy alone."""
         self._spots, self._lock = spots, threading.Lock()
         self._places = places or threading.Semaphore()
         self._job: _Job | None = None
-        self._waiting: Callable[[], None] | None = None  # what is solved next; only the newest is worth it
+        self._waiting: Callable[[], None] | None = None  # the next job; only the newest is kept
         self._working = False
 
     def start(self, line: str, board: str, method: str | None = None, iterations: int | None = None) -> dict[str, Any]:
-        """Begin; answers as `state`.
+        """Start to solve a spot; answers as `state`.
 
-        method      of `METHODS`, the first by default; of a flop "resolving" or "unsafe"
-        iterations  100 of a flop and 200 of a turn or a river by default
+        method      one of `METHODS`, by default the first; on a flop "resolving" or "unsafe"
+        iterations  by default 100 on a flop, 200 on a turn or river
 
-        Raises `ValueError` for a line or board as `Spots.spot` does, before the flop, another game than whole no-limit
-        hold'em, an unknown method and a number of iterations out of bounds; `BusyError` while others are solved.
+        Raises `ValueError` as `Spots.spot`, before the flop, for another game than full no-limit hold'em, or for
+        invalid arguments; `BusyError` while other strategies are solved.
         """
         at = self._spots.decision(line, board)
         seat = Seat(self._spots.source)
-        Resolver(seat)  # refuses other games
+        Resolver(seat)  # raises for other games
         street = _STREETS.get(self._spots.source.game.cards.cards_on(at.state.street))
         if street is None:
             raise ValueError("spots are solved again from the flop on: before it too much follows")
@@ -114,7 +112,7 @@ class Solving:
         return job.document()
 
     def _work(self) -> None:
-        """Solve what waits, one job after the other, until nothing does."""
+        """Solve the waiting jobs until there are none."""
         while True:
             with self._lock:
                 work, self._waiting = self._waiting, None
@@ -125,20 +123,24 @@ class Solving:
             work()
 
     def state(self) -> dict[str, Any]:
-        """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
+        """Return the newest job; `ValueError` if there is none.
 
-        Of the result: what every hand plays, as a spot tells it, `iterations` done, `gap_chips`, of a flop in its place
-        `excess_chips`, what may be won there more than from the strategy as it is, `values` [h][A], what its actions
-        win from here on if both go on by the solution, as of `ShownValues`: all null until they are known, which of a
-        flop is at the end.
-        Raises `ValueError` where nothing was begun.
+        The answer has `line`, `board`, `method`, the requested `iterations`, `seconds`, `done`, `problem` and `result`.
+        The result is the strategy as `Spots.strategy` returns it, and:
+
+        iterations    completed iterations
+        gap_chips     of a turn or river: exploitability of the solution in the gadget game, in chips per hand
+        excess_chips  of a flop: chips that can be won more than against the original strategy
+        values        [h][A] EV of each action if both players follow the solution, as of `ShownValues`
+
+        Values that are not yet known are null; on a flop they are known at the end.
         """
         if self._job is None:
             raise ValueError("no spot has been solved again yet")
         return self._job.document()
 
     def stop(self) -> dict[str, Any]:
-        """End the newest job; answers and raises as `state`."""
+        """Stop the newest job; answers and raises as `state`."""
         found = self.state()
         if self._job is not None:
             self._job.stopped = True
@@ -152,15 +154,16 @@ class Solving:
                 if iterations == job.iterations:
                     break
                 iterations = min(_FACTOR * iterations, job.iterations)
-        except Exception as error:  # whatever it is, the page is told, and the next job is worked on
+        except Exception as error:  # any error is shown on the page, and the next job is solved
             job.problem = " ".join(str(error).split()) or type(error).__name__
         finally:
             job.seconds = time.perf_counter() - job.began
 
     def _stage(self, job: _Job, at: SpotDecision, seat: Seat, street: str, iterations: int) -> None:
-        """Have the job tell what is found after so many iterations: what is played, then what it is worth.
+        """Solve with a number of iterations; set the job's result to the strategy and then to its values.
 
-        Of a flop that is all turns and rivers, twice and some seconds each time: of its last stage alone.
+        On a flop the values take two passes over all turns and rivers of some seconds each, so only the last stage has
+        them.
         """
         assert isinstance(at.state, BettingState)
         settings = settings_of(f"{street}:{job.method}")
@@ -168,7 +171,7 @@ class Solving:
         acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
         found = resolver.begin(at.state.player, acted, at.state, at.board)
         if job.stopped:
-            return  # within the stage, which tells of fewer iterations
+            return  # stopped within the stage, which has fewer iterations than it would state
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
         empty: dict[str, Any] = {"gap_chips": None, "excess_chips": None, "values": None}
         job.result = told = told | empty | {"iterations": iterations}

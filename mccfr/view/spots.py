@@ -1,4 +1,4 @@
-"""What a page shows of a strategy: the game, and what both players may hold and do at a line of betting on a board."""
+"""Answers the page's queries about a strategy: the game, and both players' ranges at a line."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -27,27 +27,27 @@ from mccfr.view.range_text import range_text
 from mccfr.view.words import action_kind, action_text, pot_share, street_text
 
 MOST_RUN_OUTS = 2_500
-"""Full boards that equities are counted over; after a flop there are 1,176."""
-_KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 9 MB each after a flop
-_LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
+"""Maximum number of full boards for equities; a flop has 1,176."""
+_KEPT_RUN_OUTS = 4  # boards whose showdowns are cached, 9 MB each after a flop
+_LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums is rounding error
 
 
 class Action(NamedTuple):
-    """An action that the strategy knows at a spot; `to_chips` are put in over the whole hand after it."""
+    """An action of the strategy at a spot; `to_chips` are the player's chips in the pot after it."""
 
     action: str
     to_chips: float
 
 
 class SpotDecision(NamedTuple):
-    """A spot for whoever computes more of it.  H hands, L of them live.
+    """A spot as other modules need it, with H hands, L of them live.
 
-    node   the decision of the tree that the line is; None where the line is only taken for some
-    state  of the real betting
-    acted  (state, action, board) of all that was done, the boards as dealing has them
-    board  of the state's street
+    node   decision of the tree; None if the line is only translated to lines of the tree
+    state  state of the real betting
+    acted  (state, action, board) of all actions so far
+    board  board of the state's street
     reach  [2, H] weights of both players' hands
-    live   [L] hands that the board leaves, ascending: those that a spot's answer has
+    live   [L] hands that the board leaves, ascending
     """
 
     node: int | None
@@ -59,9 +59,9 @@ class SpotDecision(NamedTuple):
 
 
 class Spots:
-    """A strategy, spot by spot.  H hands, A actions, C cells of the grid.
+    """A strategy at every spot, with H hands, A actions and C cells of the grid.
 
-    Everything is made when it is asked for, and nothing changes, so several threads may ask.
+    Answers are computed on request and no state changes, so several threads may call it.
     """
 
     def __init__(
@@ -72,13 +72,14 @@ class Spots:
         path: Path | None = None,
         stack: float | None = None,
     ) -> None:
-        """
-        title  the strategy's name
-        facts  a few words each, for the head of the page
-        path   where others find it, by this alone
-        stack  chips of each player over the whole hand, where the game's betting does not know them
+        """Prepare the queries.
 
-        Raises `ValueError` for a game that deals no cards beside its tree.
+        title  name of the strategy
+        facts  short texts for the head of the page
+        path   path by which other commands find the strategy
+        stack  chips of each player over the whole hand, if the game's betting does not have them
+
+        Raises `ValueError` for a game whose cards are not separate from its tree.
         """
         self._source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
@@ -96,37 +97,39 @@ class Spots:
 
     @property
     def source(self) -> Behaviour:
-        """The strategy itself."""
+        """The strategy that is shown."""
         return self._source
 
     @property
     def dealing(self) -> DealtCards:
-        """Its hands and boards."""
+        """The hands and boards of the strategy's game."""
         return self._dealing
 
     @property
     def betting(self) -> Betting:
-        """The real betting of its game."""
+        """The real betting of the strategy's game."""
         return self._betting
 
     @property
     def money(self) -> Money:
-        """How its chips are told."""
+        """Converts the game's chips to texts."""
         return self._money
 
     @property
     def roles(self) -> tuple[str, str]:
-        """What its positions are called."""
+        """Names of both positions, such as "Button"."""
         return self._roles
 
-    # --- what is asked ---
+    # --- queries ---
 
     def game(self) -> dict[str, Any]:
-        """What does not depend on a spot: names, streets, the deck, where hands stand in a grid.
+        """Return what does not depend on a spot: names, streets, the deck and the hand grid.
 
-        `streets` have the board `cards` up to and with each; `first_board` lies from the beginning; `deck` are the
-        cards that a board may hold; `square` says whether hands fall into the 13x13 classes, else there is one cell for
-        each; `any_bet`, whether lines may have other bets than the tree.
+        streets      with the number of board `cards` on each
+        first_board  board that is known from the beginning
+        deck         cards that a board may hold
+        square       True if hands have 13x13 classes; else each hand has a cell
+        any_bet      True if lines may have bets that are not in the tree
         """
         cards, grid = self._game.cards, self._grid
         first = self._dealing.boards_after(-1, None) if self._dealing.first_boards == 1 else []
@@ -149,13 +152,13 @@ class Spots:
         }
 
     def spot(self, line: str, board: str = "") -> dict[str, Any]:
-        """The spot that a line leads to on a board, as docs/view.md lists it.
+        """Return the spot of a line on a board; docs/view.md lists the fields.
 
-        line   as `mccfr.trees.lines` reads it; in games with a real betting any legal bets
-        board  all board cards of the line's street; of an earlier street: what the players hold is left out then, and
-               `missing_cards` says how many cards it takes
+        line   text that `mccfr.trees.lines` reads, with any legal bets in games with real betting
+        board  all board cards of the line's street
 
-        Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
+        With fewer cards the answer has no hands; `missing_cards` is the number of cards to add.  Raises `ValueError`
+        for an invalid line or board; the message lists the allowed ones.
         """
         found = self._ranges.follow(line, board)
         state, actions = found.state, self._actions(found)
@@ -179,11 +182,11 @@ class Spots:
         return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
 
     def equity(self, line: str, board: str = "") -> dict[str, Any]:
-        """What hands of both players win of the pot at a showdown against the other's range, were there no more bets.
+        """Return the equities of both players' hands against the other's range, without further bets.
 
-        `equity` [2][h] goes with `hands` of `spot`, None where a hand meets nothing; `mean` [2] is that of the ranges.
-        Before the flop these are means over the suits of both hands' classes (`mccfr.view.preflop`), exact where ranges
-        do not know suits.  Both are None where cards are missing.  Raises as `spot`.
+        `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
+        equity. Both are None if board cards are missing.  Preflop they are means over suits (`mccfr.view.preflop`).
+        Raises as `spot`.
         """
         found = self._ranges.follow(line, board)
         if found.boards is None:
@@ -202,7 +205,7 @@ class Spots:
         return {"equity": each, "mean": mean}
 
     def decision(self, line: str, board: str) -> SpotDecision:
-        """A spot with a board; raises as `spot`, and `ValueError` where cards are missing."""
+        """Return a spot with a board; raises as `spot`, and `ValueError` if board cards are missing."""
         found = self._ranges.follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
@@ -211,9 +214,9 @@ class Spots:
         return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
-        """Another strategy at a spot, as `spot` tells its own: `actions`, `frequencies`, `hands` and `classes`.
+        """Return another strategy at a spot with `actions`, `frequencies`, `hands` and `classes`, as `spot`.
 
-        actions  legal ones, as they are written
+        actions  legal actions in their notation
         played   [H, A] their probabilities
         """
         found = self._ranges.follow(line, board)
@@ -221,16 +224,16 @@ class Spots:
         return {"actions": [self._labelled(found, one) for one in told], **self._played(found, played)}
 
     def offered(self, line: str) -> list[str]:
-        """The actions of a spot, as they are written; raises as `spot`."""
+        """Return the actions of a spot in their notation; raises as `spot`."""
         return [one.action for one in self._actions(self._ranges.follow(line, ""))]
 
     def named(self, line: str, actions: Sequence[str]) -> list[str]:
-        """Actions at a line in words; raises as `spot`."""
+        """Return actions at a line in words; raises as `spot`."""
         state = self._ranges.follow(line, "").state
         return [self.step(state, action, line)["name"] for action in actions]
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
-        """An action at a state of the real betting, as pages tell it, and the line before it."""
+        """Return the fields of an action at a state of the real betting; `line` is the line before it."""
         told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
         return {
             "line": line,
@@ -242,7 +245,10 @@ class Spots:
         }
 
     def _won(self, found: "Followed", other: Weights) -> Weights:
-        """[H] weight [H] of the other's hands times what is won of the pot from them, mean over the boards to come."""
+        """Return the weighted share of the pot that each hand wins from the other's hands, [H].
+
+        `other` [H] is the weight of the other's hands.  The share is a mean over all boards to come.
+        """
         assert found.boards is not None
         street = found.state.street
         if self._dealing.boards is None and not self._dealing.cards_on(street):
@@ -250,17 +256,17 @@ class Spots:
         won = win_minus_lose(self._dealing, self._showdowns(street, found.boards[-1]), other)
         return np.asarray(0.5 * (self._dealing.disjoint_weight(other) + won))
 
-    # --- how it is found ---
+    # --- actions and probabilities ---
 
     def _single(self, found: Followed) -> int | None:
-        """The decision of the tree that a line is; None where it is only taken for some."""
+        """Return the tree decision of a line; None if the line is only translated to lines of the tree."""
         (node, closed), *more = found.places
         if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != found.line:
             return None
         return node
 
     def _actions(self, found: Followed) -> list[Action]:
-        """Actions at a spot: the tree's, or what its actions are in the real game."""
+        """Return the actions at a spot: those of the tree, or their translation to real bets."""
         node, state = self._single(found), found.state
         tree = self._game.tree
         if node is not None:
@@ -274,7 +280,7 @@ class Spots:
         return self._betting.real_actions(Reading(place[0], 1.0, place[1]), state)
 
     def _to_chips(self, state: Any, action: str) -> float:
-        """Chips that the player to act will have put in after an action."""
+        """Return the chips that the acting player has put in after an action."""
         if action == "f":
             return float(state.put_in[state.player])
         if action == "c":
@@ -286,7 +292,7 @@ class Spots:
         return to_chips(tree, state.node)[labels.index(action)]
 
     def _strategy(self, found: Followed, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
-        """([H, A] probabilities, [H] whether training has trained them): the mean over the readings, as in queries."""
+        """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
         assert found.boards is not None
         state, number = found.state, {one.action: place for place, one in enumerate(actions)}
         buckets = self._dealing.bucket_row(state.street, state.player, found.boards[-1])
@@ -308,7 +314,7 @@ class Spots:
         return played, trained
 
     def _live(self, found: Followed) -> npt.NDArray[np.int64]:
-        """Hands that the board leaves and somebody may hold, ascending."""
+        """Return the hands that share no card with the board and are in a player's range, ascending."""
         assert found.boards is not None
         left = self._dealing.live(found.state.street, found.boards[-1])
         return np.flatnonzero(left & (self._dealing.reach > 0).any(axis=0))
@@ -316,7 +322,7 @@ class Spots:
     def _all_showdowns(self, street: int, board: Board) -> RunOuts:
         return run_outs(self._dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
 
-    # --- how it is told ---
+    # --- answers ---
 
     def _labelled(self, found: Followed, action: Action) -> dict[str, Any]:
         state: Any = found.state
@@ -335,7 +341,7 @@ class Spots:
         }
 
     def _readings(self, found: Followed) -> list[dict[str, Any]]:
-        """What a line that is not the tree's is taken for, the likeliest first; none for one that is."""
+        """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree."""
         if self._single(found) is not None:
             return []
         tree = self._game.tree
@@ -350,7 +356,7 @@ class Spots:
         return sorted(readings, key=lambda one: -one["probability"])
 
     def _hands(self, found: Followed, actions: list[Action]) -> dict[str, Any]:
-        """The parts of an answer that a board is needed for."""
+        """Return the fields of an answer that need a board."""
         live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
         played, trained = self._strategy(found, actions)
         possible = np.zeros(self._dealing.hand_count, bool)
@@ -376,7 +382,7 @@ class Spots:
         return {**told, "ranges": ranges}
 
     def _kinds(self, found: Followed, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
-        """What live hands make with the board, and their draws, in whole hold'em from the flop on."""
+        """Return made hands and draws of the live hands, in full hold'em from the flop on."""
         board = found.boards[-1] if found.boards else ()
         text = self._dealing.board_text(found.state.street, board)
         if not self._square or not text:
@@ -385,7 +391,7 @@ class Spots:
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
     def _shares(self, found: Followed) -> Weights:
-        """[2, H] probability of each hand of a player, given all that was done; 0 where nobody comes here."""
+        """Return the probability of each hand of both players given the line, [2, H]; 0 if it is never played."""
         reach = self._ranges.reach(found)
         joint = np.stack(
             [reach[one] * np.maximum(self._dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)]
@@ -394,7 +400,7 @@ class Spots:
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
     def _played(self, found: Followed, played: Weights) -> dict[str, Any]:
-        """What a strategy [H, A] plays: over the range, by hand, and by class of hands."""
+        """Return the probabilities of a strategy [H, A]: over the range, by hand and by class."""
         live, own = self._live(found), self._shares(found)[found.state.player]
         return {
             "frequencies": rounded(own @ played) if own.any() else None,

@@ -1,4 +1,4 @@
-"""Expected values at a spot, found board by board while a page waits for them."""
+"""Expected values at a spot, computed board by board for the waiting page."""
 
 import threading
 import time
@@ -12,29 +12,36 @@ from mccfr.evaluation.hand_values import Below, HandValues
 from mccfr.view.spots import Spots
 
 MOST_BOARDS = 500
-"""Boards that are drawn for one spot at most."""
-_BUDGET_SECONDS = 0.5  # of one answer: a page asks again for more
+"""Maximum number of sampled boards of a spot."""
+_BUDGET_SECONDS = 0.5  # time of one answer; the page requests more
 _KEPT = 8
 _DIGITS = 4
 
 
 class ShownValues:
-    """Expected values at the spots of a strategy; several threads may ask."""
+    """Expected values at the spots of a strategy; several threads may call it."""
 
     def __init__(self, spots: Spots) -> None:
         self._spots, self._lock = spots, threading.Lock()
         self._kept: OrderedDict[tuple[str, str], HandValues] = OrderedDict()
 
     def values(self, line: str, board: str = "", boards: int = 1) -> dict[str, Any]:
-        """What hands win from here on if both players go on by the strategy, in chips; what is put in is gone.
+        """Return the EV of each hand from this spot on, in chips, if both players follow the strategy.
 
-        boards  how many are walked where they are too many to walk all; an answer takes about half a second, and may
-                have fewer: then it is asked again
+        The EV includes the pot; chips put in before the spot are not subtracted.  `boards` is the number of boards to
+        sample if there are too many for all.  An answer takes about half a second and may have fewer; then the page
+        asks again.
 
-        `hands` [2][h] goes with `hands` of the spot, `actions` [h][A] with its actions, of the player to act; None
-        where a hand meets nothing.  `mean` [2] of the ranges, `ci95` their 95 % intervals, `boards` walked and `of`
-        how many, None where they are drawn; `exact`, and `why` there are none (then all else is null).  Raises as
-        `Spots.spot`.
+        hands    [2][h] EV, in the order of the spot's `hands`; None for a hand without opponent hands
+        actions  [h][A] EV of each action of the player to act
+        mean     [2] EV of the ranges
+        ci95     [2] their 95 % intervals
+        boards   number of boards evaluated
+        of       number of boards there are; None if they are sampled
+        exact    True if all boards are evaluated
+        why      reason if there are no values, else None
+
+        Raises as `Spots.spot`.
         """
         at = self._spots.decision(line, board)
         if at.node is None:
@@ -59,11 +66,14 @@ class ShownValues:
             }
 
     def cost(self, line: str, board: str, hand: str, action: str, boards: int = 1) -> dict[str, Any]:
-        """What an action with a hand gives away against the best one of the strategy's actions, both going on by it.
+        """Return the EV that an action loses against the strategy's best action with a hand.
 
-        `cost_chips`, None where the strategy says nothing of it, and then `why`; `ci95`, its 95 % interval, None where
-        there is none; `best`, the best action; `boards`, `of` and `exact` as of `values`.  Raises as that, and
-        `ValueError` for a hand that nobody holds here.
+        cost_chips         the loss; None, with a reason in `why`, if it is not known
+        ci95               its 95 % interval; None if there is none
+        best               the best action
+        boards, of, exact  as in `values`
+
+        Raises as `values`, and `ValueError` for a hand that cannot be held here.
         """
         at = self._spots.decision(line, board)
         names = [self._spots.dealing.hand_text(each) for each in at.live.tolist()]
@@ -88,7 +98,7 @@ class ShownValues:
         }
 
     def _walked(self, at: Any, line: str, board: str, boards: int) -> HandValues:
-        """Values on so many boards, or as many as an answer's time allows."""
+        """Return values on `boards` boards, or on as many as fit into an answer's time."""
         found = self._found(at, line, board)
         until = time.perf_counter() + _BUDGET_SECONDS
         wanted = min(max(boards, 1), MOST_BOARDS)
@@ -116,6 +126,6 @@ def _interval(one: tuple[float, tuple[float, float]] | None, chips: float) -> li
 
 
 def json_rows(values: npt.NDArray[np.float64]) -> Any:
-    """Rows of numbers, None where there is none."""
+    """Return rows of rounded numbers, with None for NaN."""
     rounded = np.round(values, _DIGITS)
     return [[None if np.isnan(one) else one for one in row] for row in rounded.tolist()]

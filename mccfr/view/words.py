@@ -1,4 +1,4 @@
-"""How a page calls things: players by their role, amounts in big blinds where a game has one, actions in words."""
+"""Texts of the page: names of streets and actions, and amounts in big blinds if the game has one."""
 
 from typing import Any
 
@@ -9,21 +9,21 @@ from mccfr.play.terminal import Money
 
 
 def street_text(game: Game, street: int) -> str:
-    """What a street is called."""
+    """Return the name of a street."""
     name = game.street_name(street)
     return name.capitalize() if isinstance(name, str) else f"Round {name + 1}"
 
 
 def action_kind(action: str) -> str:
-    """What an action is coloured by: `fold`, `call` (and check) or `raise` (and bet)."""
+    """Return the kind by which an action is coloured: `fold`, `call` (or check) or `raise` (or bet)."""
     return {"f": "fold", "c": "call"}.get(action, "raise")
 
 
 def action_text(state: State, action: str, to_chips: float, money: Money, rules: BettingRules | None) -> str:
-    """What an action is called, such as "Raise to 9 BB" or "Check".
+    """Return the text of an action, such as "Raise to 9 BB" or "Check".
 
-    to_chips  put in over the whole hand after it
-    rules     of the real game, where the tree is a menu of it: amounts are then those of the street, as people say them
+    to_chips  chips put in over the whole hand after the action
+    rules     rules of the real betting, None if the tree has all bets; with them amounts are those of the street
     """
     if action == "f":
         return "Fold"
@@ -40,12 +40,15 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
 
 
 def pot_share(state: State, to_chips: float) -> float:
-    """A raise beyond the call as a share of the pot after the call."""
+    """Return a raise beyond the call as a share of the pot after the call."""
     return (to_chips - state.to_call) / (2 * state.to_call) if state.to_call else 0.0
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
-    """Facts about a strategy, for the head of the page; `origin` has `iterations` where they are known."""
+    """Return facts about a strategy for the head of the page.
+
+    `origin` has `iterations` if they are known.
+    """
     found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
     if origin.get("iterations"):
         found.append(f"{origin['iterations']:,} iterations")
