@@ -232,8 +232,7 @@ class BlockStore:
 
 def sweep_blocks(root: Path) -> None:
     """Remove what killed runs have left half written of versions; for the holder of the run lock, at start-up."""
-    folder = root / BLOCKS
-    for path in folder.iterdir() if folder.is_dir() else ():
+    for path in checkpoints.list_entries(root / BLOCKS):
         checkpoint_writer.sweep(path)
 
 
@@ -288,10 +287,10 @@ def _keep_only(root: Path, kept: Collection[str]) -> None:
 
 def list_versions(root: Path) -> list[str]:
     """The names of all versions of a run, sound or not."""
-    folder = root / BLOCKS
-    blocks = sorted(folder.iterdir()) if folder.is_dir() else ()
     return [
-        f"{BLOCKS}/{block.name}/{version:06d}" for block in blocks for version in checkpoints.list_checkpoints(block)
+        f"{BLOCKS}/{block.name}/{version:06d}"
+        for block in checkpoints.list_entries(root / BLOCKS)
+        for version in checkpoints.list_checkpoints(block)
     ]
 
 

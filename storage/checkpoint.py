@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -68,9 +69,17 @@ def note_path(path: Path) -> Path:
 
 def list_notes(root: Path) -> list[Path]:
     """Return the notes in `root`, by name; [] where there is no root."""
+    return list_entries(root, f"*{_NOTE}")
+
+
+def list_entries(root: Path, pattern: str = "*") -> list[Path]:
+    """Return what lies in `root` under names that match a pattern, by name; [] where there is no root.
+
+    Raises `UnreadableError` where the system cannot list them.
+    """
     try:
         with reading(root):
-            return [path for path in sorted(root.iterdir()) if path.name.endswith(_NOTE)]
+            return sorted(path for path in root.iterdir() if fnmatchcase(path.name, pattern))
     except (FileNotFoundError, NotADirectoryError):
         return []
 

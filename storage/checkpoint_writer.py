@@ -25,6 +25,7 @@ from storage.checkpoint import (
     WHOLE_VERSION,
     checkpoint_path,
     list_checkpoints,
+    list_entries,
     list_notes,
     next_number,
     note_path,
@@ -189,7 +190,7 @@ def sweep(root: Path) -> list[Path]:
         What was removed.
     """
     root, removed = Path(root), []
-    for path in sorted(root.glob(f"{durable.TEMPORARY_PREFIX}*")) if root.is_dir() else []:
+    for path in list_entries(root, f"{durable.TEMPORARY_PREFIX}*"):
         if path.is_dir() and not path.is_symlink():
             durable.remove_tree(path)
         else:

@@ -66,12 +66,16 @@ def lines_backwards(path: Path) -> Iterator[Line]:
 
 
 def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
-    """The numbers, from 1, of the lines that begin at the offsets `starts`, which ascend."""
+    """Return the numbers, from 1, of the lines that begin at the offsets `starts`, which ascend.
+
+    An offset beyond the end of the journal, which may have been cut meanwhile, has the number after the last line's.
+    """
     numbers, number, place = [], 1, 0
     with reading(path), path.open("rb") as file:
         for start in starts:
             while place < start:
-                block = file.read(min(_BLOCK_BYTES, start - place))
+                if not (block := file.read(min(_BLOCK_BYTES, start - place))):
+                    break
                 number += block.count(b"\n")
                 place += len(block)
             numbers.append(number)

@@ -3,19 +3,24 @@
 `sweep` runs commands in processes that are forked from one that has the library and the program's modules loaded.
 """
 
+import contextlib
 import ctypes
 import errno
 import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from io import StringIO
+from itertools import cycle, product
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,14 +29,14 @@ import pytest
 ERRORS = (errno.ESTALE, errno.EIO, errno.EACCES, errno.EMFILE)
 TIMES = (1, 3, -1)
 """How often a call fails; -1: for ever."""
-SECONDS = 600.0
-"""Of a trial; what takes longer is killed."""
+SECONDS = 600
+"""Of a trial: the system ends a process that takes longer."""
 
 
 class Case(msgspec.Struct):
     """A command, and the directory below which its calls fail.
 
-    arguments  `{}` in them is the directory that holds a fresh copy of `before`
+    arguments  `{}` in them is a directory with a fresh copy of the folder of `before` that `watched` begins with
     watched    of that directory: what must fail
     exact      its output is the same each time; else only a digest of the newest checkpoint is compared
     run        of that directory: the run that it trains
@@ -80,7 +85,7 @@ def compiled(folder: Path) -> Path:
 
 
 def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) -> dict[str, Swept]:
-    """Try each case with failing calls: all of them, or about `most` trials a case, evenly spread."""
+    """Try each case with failing calls: all of them, or `most` trials a case, whose calls a fixed seed draws."""
     with tempfile.TemporaryDirectory() as folder:
         task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
         places = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -101,19 +106,35 @@ def main() -> None:
     from mccfr import cli  # noqa: F401 - loaded once, before processes are forked
 
     for module in MODULES:
-        __import__(module)
+        import_module(module)
+    saving = import_module("mccfr.runs.session.saving")
+    saving.FINAL_WAITS_SECONDS = (0.0,) * len(saving.FINAL_WAITS_SECONDS)
     before, cases, most, folder = json.load(sys.stdin)
-    found = {}
+    found, loaded = {}, list[list[str]]()
+    drawn, turns = Random(0), cycle(product(TIMES, ERRORS))
     for case in msgspec.convert(cases, list[Case]):
         bench = _Bench(case, Path(before), Path(folder))
-        bench.tried(0, 0, 0)  # what is made once on a machine is made
+        if case.arguments not in loaded:
+            bench.load()
+            loaded.append(case.arguments)
         sound, calls = bench.tried(0, 0, 0)
         ways = list(product(range(1, calls + 1), TIMES, ERRORS))
-        step = 1 if most is None else max(1, len(ways) // most)
-        step += step % 2 == 0 or step % 3 == 0  # so that all ways of failing come in turn
-        trials = [bench.tried(*way)[0] for way in ways[step // 2 :: step]]
+        if most is not None:
+            ways = [(drawn.randint(1, calls), *next(turns)) for _ in range(most)]
+        trials = [bench.tried(*way)[0] for way in ways]
         found[case.name] = msgspec.to_builtins((sound, calls, trials))
     (Path(folder) / "found.json").write_text(json.dumps(found))
+
+
+def _status(case: Case, folder: Path) -> int:
+    """The exit status of a case's command on the files of a folder."""
+    from mccfr.cli import main as command
+
+    try:
+        command([argument.replace("{}", str(folder)) for argument in case.arguments])
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    return 0
 
 
 MODULES = (
@@ -139,21 +160,29 @@ class _Bench:
     """Tries one case."""
 
     def __init__(self, case: Case, before: Path, folder: Path) -> None:
-        self.case, self._before, self._folder, self._work = case, before, folder, folder / "work"
-        self._pristine = _content(before)
+        top = Path(case.watched).parts[0]
+        self.case, self._before, self._folder, self._work = case, before / top, folder, folder / "work"
+        self._pristine = {f"{top}/{name}": data for name, data in _content(self._before).items()}
         self._library = ctypes.CDLL(None)
+
+    def load(self) -> None:
+        """Run the command on a copy in this process, so that its modules and kernels are loaded before it forks."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(self._before, Path(folder, self._before.name))
+            with contextlib.chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+                _status(self.case, Path(folder))
 
     def tried(self, at: int, times: int, number: int) -> tuple[Trial, int]:
         """The trial, and how many calls there were."""
         if not self._work.exists() or _content(self._work) != self._pristine:
             shutil.rmtree(self._work, ignore_errors=True)
-            shutil.copytree(self._before, self._work)
+            shutil.copytree(self._before, self._work / self._before.name)
         shutil.rmtree(self._folder / "out", ignore_errors=True)
         (self._folder / "out").mkdir()
         child = os.fork()
         if child == 0:
             self._child(at, times, number)
-        status = self._ended(child)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         texts = {name: (self._folder / f"out/{name}").read_text() for name in ("out", "err")}
         said = self._folder / "out/said"
         calls, digest = json.loads(said.read_text()) if said.exists() else (0, "")
@@ -161,18 +190,9 @@ class _Bench:
         lost = sorted(name for name in _kept(self._pristine) if after.get(name) != self._pristine[name])
         return Trial(self.case.name, at, times, number, status, **texts, digest=digest, lost=lost), calls
 
-    def _ended(self, child: int) -> int:
-        end = time.monotonic() + SECONDS
-        while True:
-            ended, status = os.waitpid(child, os.WNOHANG)
-            if ended:
-                return os.waitstatus_to_exitcode(status)
-            if time.monotonic() > end:
-                os.kill(child, 9)
-            time.sleep(0.002)
-
     def _child(self, at: int, times: int, number: int) -> None:
         status = 99
+        signal.alarm(SECONDS)
         try:
             os.chdir(self._folder / "out")
             for descriptor, name in ((1, "out"), (2, "err")):
@@ -188,14 +208,9 @@ class _Bench:
             os._exit(status)
 
     def _run(self, at: int, times: int, number: int) -> int:
-        from mccfr.cli import main as command
-
         watched = str(self._work / self.case.watched).encode()
         self._library.shim_arm(watched, ctypes.c_long(at), ctypes.c_long(times), number)
-        try:
-            command([argument.replace("{}", str(self._work)) for argument in self.case.arguments])
-        except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else 0
+        status = _status(self.case, self._work)
         calls = self._library.shim_count()
         self._library.shim_arm(b"", ctypes.c_long(0), ctypes.c_long(0), 0)
         digest = _digest(self._work / self.case.run) if self.case.run and status == 0 else ""

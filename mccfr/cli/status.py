@@ -32,7 +32,8 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
     """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
 
     State: running, stopped (by a signal), finished (a limit was reached), failed (by an error, which is said),
-    interrupted (its process was killed). The last three go on with resume.
+    interrupted (its process was killed). The last three go on with resume. Exit status 1: a run of the folder cannot be
+    read.
 
     Example: mccfr status runs --watch
     """
@@ -45,8 +46,11 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
                 show(_list_text(found) if isinstance(found, list) else _run_text(found))
             rows = found if isinstance(found, list) else [found]
             if not watch or all(row.get("state") != "running" for row in rows):
-                return
+                break
             time.sleep(max(0.1, every))
+    if unreadable := [row["run"] for row in rows if "problem" in row]:
+        click.echo(f"mccfr: {directory}: {', '.join(unreadable)} cannot be read: the status above says why", err=True)
+        raise click.exceptions.Exit(1)
 
 
 @click.command()

@@ -70,3 +70,9 @@ def test_who_reads_a_journal_while_its_end_is_replaced_reads_it_as_it_was(tmp_pa
     journal.replace_end(path, 4, [])
     durable.append_line(path, "other")
     assert [len(line.data) for line in found] == [10_000, 4]
+
+
+def test_an_offset_beyond_the_end_has_the_number_after_the_last_line(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\n")
+    assert journal.line_numbers(path, [0, 4, 8, 100]) == [1, 2, 3, 3]

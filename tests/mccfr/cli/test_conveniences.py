@@ -120,13 +120,15 @@ def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path)
 
 
 def test_a_folder_of_runs_is_a_table(capsys, runs):
-    code, out, _ = call(capsys, "status", runs)
+    code, out, err = call(capsys, "status", runs)
     lines = out.splitlines()
-    assert code == 0 and len(lines) == 4 and lines[0].split()[:3] == ["run", "game", "algorithm"]
+    assert code == 1 and err == f"mccfr: {runs}: worse cannot be read: the status above says why\n"
+    assert len(lines) == 4 and lines[0].split()[:3] == ["run", "game", "algorithm"]
     assert lines[1].startswith("one ") and "finished" in lines[1] and "exploitability" in lines[1]
     assert lines[3].startswith("worse ") and "unreadable" in lines[3] and "run.workers = -1" in lines[3]
-    rows = answer(capsys, "status", runs)
-    assert [row["run"] for row in rows] == ["one", "two", "worse"]
+    code, out, _ = call(capsys, "status", runs, "--json")
+    rows = json.loads(out)
+    assert code == 1 and [row["run"] for row in rows] == ["one", "two", "worse"]
     assert rows[0]["game"] == "kuhn" and rows[0]["iterations"] == 300 and set(rows[2]) == {"run", "problem"}
     assert "is not a run directory" in refusal(capsys, "status", runs / "else")
 

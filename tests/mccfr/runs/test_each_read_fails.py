@@ -1,4 +1,4 @@
-"""Whatever reads, each of its reading steps fails: the command ends with status 1, or has the right answer.
+"""Each reading step of a command fails: it ends with status 1, or has the right answer, and nothing is lost.
 
 The twin of `test_each_step_fails`.  A preloaded library (`failing_reads.c`) counts every open for reading, read, stat,
 listing and mapping below a run or a policy, those of zarr and HDF5 too, and lets them fail: the call of each number,
@@ -6,48 +6,84 @@ once, three times and for ever, with ESTALE, EIO, EACCES and EMFILE.  After each
 policy and a configuration is there byte for byte, no traceback was written, an answer of status 0 is the answer of the
 undisturbed command, and a run that was trained on has the tables of the undisturbed one: it never began at 0.
 
-The fast suite takes some trials of each command, evenly spread over calls, times and errors; the slow one takes all.
+Runs are stored in Zarr, in HDF5, and in blocks (out of core).  The fast suite takes one trial of each command on Zarr,
+and of one on each other form, drawn by a fixed seed; the slow one takes all, of blocks 500 of each command.  It does
+not resume a run out of core.
 """
 
 import errno
 import os
 import re
+from itertools import product
 
 import pytest
-from failing_reads import Case, Swept, Trial, compiled, described, sweep
+from failing_reads import ERRORS, TIMES, Case, Swept, Trial, compiled, described, sweep
 from policies import write_random
-from sessions import NO_EVALUATION, go, make
+from sessions import EXTERNAL, NO_EVALUATION, go, make
+from stratified import LEDUC_12
 
 from mccfr.config.games import KuhnGame
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
-CASES = [
-    Case("verify", ["verify", "{}/run"], "run"),
-    Case("status", ["status", "{}/run", "--json"], "run", exact=False),
-    Case("query", ["query", "{}/run", ""], "run"),
-    Case("tensorboard", ["tensorboard", "{}/run", "{}/curves"], "run", exact=False),
-    Case("evaluate", ["evaluate", "{}/run", "--json"], "run"),
-    Case("export", ["export", "{}/run", "{}/exported"], "run", exact=False),
-    Case("resume", ["resume", "{}/run", "--iterations", "40"], "run", exact=False, run="run"),
+BLOCKS = {"strata": 6, "blocks": 4, "cycle_iterations": 20}
+FORMS = ("zarr", "hdf5", "blocks")
+RESUME = ["resume", "{}/run", "--iterations", "80"]
+ON_RUNS = {
+    "verify": ["verify", "{}/run"],
+    "status": ["status", "{}/run", "--json"],
+    "query": ["query", "{}/run", ""],
+    "tensorboard": ["tensorboard", "{}/run", "{}/curves"],
+    "evaluate": ["evaluate", "{}/run", "--json"],
+    "export": ["export", "{}/run", "{}/exported"],
+    "report": ["report", "{}/run", "{}/report.html"],
+    "exploit": ["exploit", "{}/run", "{}/answer"],
+    "play": ["play", "{}/run", "--hands", "1", "--seed", "1"],
+    "match": ["match", "{}/run", "always-call", "--hands", "200"],
+    "resume": RESUME,
+}
+FAST = ("verify", "status", "query", "tensorboard", "evaluate", "export", "resume")
+"""Commands whose reads on Zarr the fast suite lets fail."""
+EXACT = ("verify", "query", "evaluate")
+"""Commands that write the same each time."""
+ON_POLICIES = [
     Case("verify a policy", ["verify", "{}/policy"], "policy"),
     Case("query a policy", ["query", "{}/policy", ""], "policy"),
+    Case("report of a policy", ["report", "{}/policy", "{}/report.html"], "policy", exact=False),
+    Case("exploit a policy", ["exploit", "{}/policy", "{}/answer"], "policy", exact=False),
+    Case("play a policy", ["play", "{}/policy", "--hands", "1", "--seed", "1"], "policy", exact=False),
+    Case("match of policies", ["match", "{}/policy", "{}/policy", "--hands", "200"], "policy", exact=False),
 ]
-ONE = "run/checkpoints/000003/"
+ONE = "zarr/checkpoints/000003/"
 FILES = {
     "manifest": f"{ONE}manifest.json",
     "chunk": f"{ONE}tables.zarr/regret/street0/player0/c",
-    "all checkpoints": "run/checkpoints",
-    "journal": "run/journal.jsonl",
+    "all checkpoints": "zarr/checkpoints",
+    "journal": "zarr/journal.jsonl",
 }
-MOST = 8
-"""Trials of a case in the fast suite."""
+OF_FILES = [
+    Case(f"resume, {name}", ["resume", "{}/zarr", *RESUME[2:]], file, False, "zarr") for name, file in FILES.items()
+]
 
 
-def fixture_tree(folder, layout):
-    """A run with checkpoints at 10, 20 and 30 iterations, and a policy."""
-    run = make(folder / "run", SOLVER, "kuhn", {"format": layout}, NO_EVALUATION, keep_checkpoints=9)
-    for iterations in (10, 20, 30):
-        go(run, iterations=iterations)
+def on_runs(form, names=tuple(ON_RUNS)):
+    """The cases of commands on the run that is stored in a form."""
+    for name in names if form != "blocks" else [name for name in names if name != "resume"]:
+        arguments = [argument.replace("{}/run", f"{{}}/{form}") for argument in ON_RUNS[name]]
+        yield Case(f"{name}, {form}", arguments, form, name in EXACT, form if name == "resume" else None)
+
+
+FEW = [*on_runs("zarr", FAST), *on_runs("hdf5", ("resume",)), *on_runs("blocks", ("verify",))]
+
+
+def fixture_tree(folder, forms=FORMS):
+    """In each form a run with checkpoints at 20, 40 and 60 iterations, and a policy."""
+    folder.mkdir()
+    for form in forms:
+        tables = {"resident": "80kB"} if form == "blocks" else {"format": form}
+        solver, game, more = (EXTERNAL, LEDUC_12, BLOCKS) if form == "blocks" else (SOLVER, "kuhn", {})
+        run = make(folder / form, solver, game, tables, NO_EVALUATION, keep_checkpoints=9, **more)
+        for iterations in (20, 40, 60):
+            go(run, iterations=iterations)
     write_random(folder / "policy", KuhnGame(), None, 1)
     return folder
 
@@ -78,41 +114,39 @@ def assert_told(trial: Trial, case: Case) -> None:
     assert trained or "nothing was changed; run the command again" in last, described(trial)
 
 
-def assert_all_right(tmp_path, layout, cases, most):
-    (tmp_path / "before").mkdir()
-    found = sweep(compiled(tmp_path), fixture_tree(tmp_path / "before", layout), cases, most)
+def trials(folder, forms, cases, most=None):
+    """All trials of some cases; what must hold of them does."""
+    found = sweep(compiled(folder), fixture_tree(folder / "before", forms), cases, most)
     for case in cases:
         assert_right(case, found[case.name])
-    return sum(len(swept.trials) for swept in found.values())
+    return [trial for swept in found.values() for trial in swept.trials]
 
 
-@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
-def test_each_read_fails(tmp_path, layout):
-    assert assert_all_right(tmp_path, layout, CASES, MOST) >= len(CASES) * 4
-
-
-def test_reads_of_one_file_fail(tmp_path):
-    """... of a manifest, a chunk, all checkpoints, the journal: in each way, where a session begins."""
-    training = ["resume", "{}/run", "--iterations", "40"]
-    cases = [Case(name, training, watched, False, "run") for name, watched in FILES.items()]
-    assert assert_all_right(tmp_path, "zarr", cases, MOST) >= len(cases) * 4
+def test_some_reads_fail(tmp_path):
+    found = trials(tmp_path, FORMS, [*FEW, *ON_POLICIES[:2], *OF_FILES], most=1)
+    assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
-def test_each_read_fails_and_none_is_left_out(tmp_path, layout):
-    assert assert_all_right(tmp_path, layout, CASES, None) >= 1000
+@pytest.mark.parametrize("form", FORMS)
+def test_each_read_fails(tmp_path, form):
+    assert len(trials(tmp_path, [form], list(on_runs(form)), 500 if form == "blocks" else None)) >= 1000
+
+
+@pytest.mark.slow
+def test_each_read_of_a_file_or_policy_fails(tmp_path):
+    assert len(trials(tmp_path, ["zarr"], [*ON_POLICIES, *OF_FILES])) >= 300
 
 
 def test_a_failure_that_is_taken_for_absence_is_caught():
     """The planted errors: a wrong answer, a lost file, and a sentence that names nothing."""
-    sound = Trial("verify", 0, 0, 0, 0, "sound", "", "", [])
+    sound = Trial("verify, zarr", 0, 0, 0, 0, "sound", "", "", [])
     told = f"mccfr: /run/x: {os.strerror(errno.EIO)}: nothing was changed; run the command again"
-    failed = Trial("verify", 1, 1, errno.EIO, 1, "", told, "", [])
-    assert_right(CASES[0], Swept(sound, 9, [failed]))
+    failed = Trial("verify, zarr", 1, 1, errno.EIO, 1, "", told, "", [])
+    assert_right(FEW[0], Swept(sound, 9, [failed]))
     wrong = {"status": (0, 2, 75), "out": (), "err": ("mccfr: no such run", "Traceback"), "lost": (["a"],)}
     for name, values in wrong.items():
         for value in values:
             bad = Trial(**{each: getattr(failed, each) for each in Trial.__struct_fields__} | {name: value})
             with pytest.raises(AssertionError):
-                assert_right(CASES[0], Swept(sound, 9, [bad]))
+                assert_right(FEW[0], Swept(sound, 9, [bad]))
