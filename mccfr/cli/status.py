@@ -275,7 +275,7 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
             share_text(share, error)
             for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
         )
-        first = share_text(lost["first_decisions"], lost.get("first_decisions_error"))  # older lines have no error
+        first = share_text(lost["first_decisions"], lost["first_decisions_error"])
         lines.append(f"lost         of updates at first decisions: {first}; at later ones, by street: {later}")
     if found["preflop_change"] is not None:
         lines.append(

@@ -13,7 +13,7 @@ import numpy as np
 from mccfr.evaluation.on_deals import deal_parts
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
-from mccfr.runs.results.averages import checkpoint_networks, named_average
+from mccfr.runs.results.averages import checkpoint_average, checkpoint_networks
 from mccfr.solvers.deep.dealt_cfr import is_dealt
 from mccfr.tables.strategy import Strategy
 from storage.checkpoint import Checkpoint
@@ -90,7 +90,7 @@ def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
 
 def _everywhere(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
     """Of each other average with the first, over all infosets."""
-    first, *others = (named_average(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
+    first, *others = (checkpoint_average(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
     return [disagreements(game, [(first, other)]) for other in others]
 
 

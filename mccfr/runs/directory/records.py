@@ -37,6 +37,7 @@ class _Metrics(msgspec.Struct):
 
 class _LostUpdates(msgspec.Struct):
     first_decisions: float | None
+    first_decisions_error: float | None
     sentinels_per_street: list[float | None]
     sentinel_errors_per_street: list[float | None]
 

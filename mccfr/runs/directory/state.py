@@ -36,7 +36,7 @@ class StateFields(msgspec.Struct, frozen=True):
     training_seconds: float
     workers: list[WorkerFields]
     period: _Count
-    iterations_weight: float | None = None
+    iterations_weight: float
     kept: bool = False
     measured: bool = False  # whether its strategy was to be measured next
     turns: TurnFields | None = None
@@ -67,7 +67,7 @@ def state_problem(state: dict[str, Any]) -> str | None:
         found = msgspec.convert(state, StateFields)
     except msgspec.ValidationError as error:
         return f"state.json is not that of a run: {str(error).replace('`', '')}"
-    if found.training_seconds < 0 or (found.iterations_weight or 0) < 0:
+    if found.training_seconds < 0 or found.iterations_weight < 0:
         return "state.json states a time or a weight below 0"
     for number, worker in enumerate(found.workers):
         if len(worker.rng) not in (0, _RNG_WORDS) or any(word >= 2**64 for word in worker.rng):

@@ -221,11 +221,11 @@ class Trends:
         """Take the tables of the checkpoint that the session goes on from as what changes are measured against."""
         self._before = first_street(self._game, tables)
 
-    def measure(self, tables: TableSet, iterations_weight: float | None, largest_weight: float) -> dict[str, Any]:
+    def measure(self, tables: TableSet, iterations_weight: float, largest_weight: float) -> dict[str, Any]:
         """The trend fields of one line of trends.jsonl.
 
         tables             all of them
-        iterations_weight  total weight of the iterations, None where it is not known (runs of older versions)
+        iterations_weight  total weight of the iterations
         largest_weight     of one iteration
         """
         game = self._game

@@ -57,17 +57,12 @@ IN_MEMORY_BYTES = 64 << 20
 """Of a table that is read into memory whole."""
 
 
-def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
-    """Return the average strategy of a run's checkpoint.
+def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
+    """Return an average strategy of a run's checkpoint (`name` None: its algorithm's first).
 
-    Raises `ValueError` for sums no run writes, `OSError` where the checkpoint is damaged.
+    Raises `ValueError` for sums no run writes and for an average that the algorithm does not make, `OSError` where the
+    checkpoint is damaged.
     """
-    averages, state = algorithm_of(config).averages, checkpoint.state
-    return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"])
-
-
-def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str) -> Strategy:
-    """One of the average strategies of a run's checkpoint; `ValueError` for one that its algorithm does not make."""
     averages, state = algorithm_of(config).averages, checkpoint.state
     return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"], name)
 

@@ -18,7 +18,7 @@ from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
+from mccfr.runs.results.averages import checkpoint_average, checkpoint_networks, stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint, read_tables
 from mccfr.solvers.deep.asked import Networks
 from mccfr.solvers.locked_tables import with_locked_rows
@@ -120,7 +120,7 @@ def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptio
         return read_tables(checkpoint)
     if options.average is None:
         return stored_average(game, run.config, checkpoint)
-    return named_average(game, run.config, checkpoint, options.average)
+    return checkpoint_average(game, run.config, checkpoint, options.average)
 
 
 def _export_strategy(

@@ -10,7 +10,7 @@ from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import Run, is_run, open_run
-from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
+from mccfr.runs.results.averages import checkpoint_average, checkpoint_networks, stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.solvers.deep.asked import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
@@ -108,7 +108,7 @@ def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
         if on_networks:
             return checkpoint_networks(game, run.config, checkpoint, target.average).untabled(), counts
         if target.average is not None:
-            return named_average(game, run.config, checkpoint, target.average), counts
+            return checkpoint_average(game, run.config, checkpoint, target.average), counts
         return stored_average(game, run.config, checkpoint), counts
 
     strategy, counts = read_checkpoint(run, target.number, read)

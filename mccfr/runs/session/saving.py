@@ -51,7 +51,7 @@ class RunState:
     totals: Totals
     states: list[WorkerState]
     training_seconds: float
-    iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
+    iterations_weight: float  # total over the whole run
     extra_state: ExtraState | None  # what its checkpoint holds beside the tables
     pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
 

@@ -90,7 +90,7 @@ class Session:
         self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
         self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
         self._due = False  # whether a signal has left an evaluation to the next session
-        self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
+        self._weight_before = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
         self._paused_at: float | None = None  # when the workers were told to rest
@@ -196,7 +196,7 @@ class Session:
         if state is not None:
             self._meter.trained_before = float(state["training_seconds"])
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
-            self._weight_before = state.get("iterations_weight")
+            self._weight_before = float(state["iterations_weight"])
             states = [WorkerState(**worker) for worker in state["workers"]]
         self._saver.begin(restored, tables)
         for name in records.JOURNALS:
@@ -400,7 +400,7 @@ class Session:
             room = self._room(pool, names)
         if room is not None:
             room.take(pool.tables)
-        weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
+        weight = self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
         now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.extra_state(), pause)
