@@ -203,9 +203,9 @@ def hand_values(
 
     nodes  first-street decisions for which action values are returned
 
-    The first result is [2, H] counterfactual values at the root.  The second is, for each node, [A, H] counterfactual
-    values of the acting player's hands after each action.  They are chips times the weight of the other's hands that
-    they meet, with both players following `strategy`.  The third is each player's gain in chips a deal.
+    These are [2, H] counterfactual values at the root; for each node [A, H] values of the acting player's hands after
+    each action; and each player's gain in chips a deal.  Values are chips times the weight of the other's hands that
+    they meet, with both players following `strategy`.
     """
     public, walk = _walk(game, strategy, None, threads)
     trees, members, gains = public.trees, street_members(game.tree), []

@@ -7,13 +7,13 @@ hands; counterfactual values of the traverser's hands come up.  At the traverser
   strategy sums are updated.
 * Fixed strategies, with `step` None: there are the values of the traverser's strategy and of a best response.  A best
   response takes the best action for each hand on each board, against the opponent's whole range there.  It is exact in
-  the real game, also where strategies are bucketed.  With `in_place` the strategies may be strategy sums.
+  the real game, also where strategies are bucketed.
 
 Each kernel contains one case only: numba drops the code that depends on an argument that is None.
 
 Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
 (`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
-collected in tables.  The increments of a bucket's hands and boards are added up, each with its own deal weight.
+added up in tables, each with its hand's deal weight.
 
 Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
 hand's weight in regrets.  A board that stands for others (`mccfr.cards.symmetry`) counts once for each of them.
