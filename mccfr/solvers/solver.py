@@ -50,7 +50,7 @@ class Share:
 class Solver(Protocol):
     """Runs iterations in batches and changes the tables in place.
 
-    Other workers may change the same tables at the same time.
+    Other workers may do so at the same time.
     """
 
     state: WorkerState

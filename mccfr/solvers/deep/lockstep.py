@@ -4,8 +4,8 @@ A network is efficient only on many rows at once.  So traversals go down togethe
 other; the strategies of a player on a level are one matrix product.  Then values come up level by level.  Each of the
 traverser's decisions gives a sample of regrets, each of the opponent's a sample of its strategy.
 
-A draw at a node is a function of the deal's random word and of the node, so results depend on the number of deals
-together only by rounding of matrix products.
+A draw is a function of the deal's random word and of the node.  So the number of deals together changes only the
+rounding of matrix products.
 """
 
 from collections.abc import Sequence

@@ -266,10 +266,7 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
 
 
 def check_best_response(best_response: str, variant: Variant) -> None:
-    """Raise `ValueError` unless `best_response` is valid and fits the variant's order of updates.
-
-    Valid values are in `BEST_RESPONSES`.
-    """
+    """Raise `ValueError` unless `best_response` is one of `BEST_RESPONSES` and fits the variant's updates."""
     if best_response not in BEST_RESPONSES:
         raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
     if best_response.startswith("player") and not variant.alternating:

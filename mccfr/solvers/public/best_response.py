@@ -1,6 +1,4 @@
-"""Exact values and best responses over a public tree, by the walk of full-width CFR.
-
-`mccfr.solvers.public.street_walk` defines the best response and says why it is exact.
+"""Exact values and best responses over a public tree, by the walk of full-width CFR (`street_walk`).
 
 Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
 of one iteration and no memory beyond the hands by board.  Other strategies are first converted to float64 tables.

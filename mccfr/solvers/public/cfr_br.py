@@ -32,10 +32,9 @@ Bounds the cost of sweeps.
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
-    """Return the game on the opponents' buckets before the last street, or None.
+    """Return the game on the opponents' buckets before the last street, or None if these are the players'.
 
-    None means that these are the players' buckets.  Raises `ValueError` for a game without cards, and for buckets that
-    do not exist.
+    Raises `ValueError` for a game without cards, and for buckets that do not exist.
     """
     if not game.cards.dealt:
         raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
