@@ -99,7 +99,7 @@ class Variant:
     def powers(self, iteration: int) -> tuple[float, float, float]:
         """Return α, β and γ of an iteration, counted from 1.
 
-        Raise `ValueError` for a schedule without a horizon.
+        Raises `ValueError` for a schedule without a horizon.
         """
         if self.scheduled and self.horizon is None:
             raise ValueError("horizon = None: powers on a schedule need the planned number of iterations")

@@ -47,9 +47,7 @@ WARM_BOARDS = 100.0
 
 
 class Shares(NamedTuple):
-    """Overlap of the buckets of two card abstractions on one street, for one player.
-
-    N pairs of buckets that overlap.
+    """Overlap of two card abstractions' buckets on one street, for one player: n overlapping pairs.
 
     own    [n] int64          bucket of the first abstraction, ascending
     other  [n] int64          bucket of the second

@@ -56,9 +56,9 @@ class Inputs:
 def adam(parameters, gradient, first, second, step, rate, longest):
     """Do one step of Adam with the gradient cut to norm `longest`.
 
-    Parameters, first, second [P] change in place.
-
     step  counted from 1
+
+    The arrays `parameters`, `first` and `second` [P] change in place.
     """
     squares = 0.0
     for k in range(gradient.shape[0]):

@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 def fill_words(seed, traverser, first, state, words):
     """Fill words [K] uint64 with the random words of traversals first to first+K-1.
 
-    State [4] uint64 is scratch.
+    state  [4] uint64 scratch
     """
     for k in range(words.shape[0]):
         seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
@@ -79,9 +79,7 @@ def meet(hands, lines, block, level, rows, out):
 
 @nogil_njit
 def expand(tree, level, sigma, words, traverser, below):
-    """Fill `below` with the nodes that follow a level, and the level's `first`, in place.
-
-    Return their number.
+    """Fill `below` with the nodes that follow a level, and the level's `first`; return their number.
 
     sigma  [n, A] strategies at decisions of the level
     words  [K] uint64 random words of the deals
@@ -172,9 +170,7 @@ def traverse(
     words: npt.NDArray[np.uint64],
     traverser: int,
 ) -> tuple[Seen, Seen, int]:
-    """Run traversals of all deals.
-
-    Return the traverser's samples, the opponent's strategies, and nodes touched.
+    """Run traversals; return the traverser's samples, the opponent's strategies, and nodes touched.
 
     words  [K] uint64 random word of each deal
     """

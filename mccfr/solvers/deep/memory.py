@@ -186,10 +186,7 @@ def squared_error(memory: Memory, held: int, output: npt.NDArray[np.float64], me
 
 
 def means(memory: Memory, held: int, merged: Merged) -> npt.NDArray[np.float64]:
-    """Return [I, A] the exact weighted mean of each infoset's samples, in place of a network.
-
-    0 without samples.
-    """
+    """Return [I, A] the exact weighted mean of each infoset's samples; 0 without samples."""
     found, _, _ = merge(memory, held, merged)
     table = np.zeros_like(merged.total)
     table[merged.row[:found]] = merged.total[:found] / merged.weight[:found, None]

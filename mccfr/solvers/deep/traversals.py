@@ -61,7 +61,7 @@ def new_work(nodes: int) -> Work:
 def choose(probability, first, count, u):
     """Return the action drawn by u in [0, 1) from `count` probabilities from `first` on.
 
-    Never one of probability 0.
+    An action of probability 0 is never drawn.
     """
     last = 0
     for k in range(count):

@@ -23,9 +23,7 @@ _ALL_WELL = -1
 
 @njit
 def _book_payoffs(tree, sigma, responder, starts, above, booked, reach, last):
-    """Add every terminal's payoff to the responder's last action.
-
-    Return the node where recall fails, or -1.
+    """Add terminals' payoffs to the responder's last actions; return the node where recall fails, or -1.
 
     tree    TreeArrays with N nodes
     sigma   [2, S] float64  strategies by player and slot; the responder's is not read

@@ -100,7 +100,7 @@ def _forward(tree, pruning, walk, step, traverser):
 def _backward(tree, pruning, walk, traverser, visited):
     """Compute values of inner nodes, last visited first, and increments of traversers' actions.
 
-    Π·U for pruned ones.
+    Pruned actions get π·U.
     """
     upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for place in range(visited - 1, -1, -1):
@@ -208,9 +208,7 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
 
 @njit
 def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
-    """Run iterations from `first_iteration` on, with tables changed in place.
-
-    Return the number of nodes touched.
+    """Run iterations from `first_iteration` on, in place; return the number of nodes touched.
 
     weights  [K] float64 weight of each iteration in the average strategy
     """
@@ -224,10 +222,7 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 @njit
 def bring_all_forward(pruning, walk):
-    """Bring the strategy and sums of every row up to date, for an average strategy between iterations.
-
-    In place.
-    """
+    """Bring the strategy and sums of every row up to date, in place, for an average strategy."""
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
     step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)

@@ -25,10 +25,7 @@ from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
 
 HANDS_A_CELL = 20
-"""Length of a period in hands at nodes, for each cell of the players' tables.
-
-Bounds the cost of sweeps.
-"""
+"""Hands at nodes in a period, for each cell of the players' tables; bounds the cost of sweeps."""
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:

@@ -119,7 +119,7 @@ def _chance(number, salt):
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
     """Round numbers [actions, :count] float32 into cells and scales, in place.
 
-    Spare [:count] float32 is overwritten.
+    spare  [:count] float32 scratch
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]

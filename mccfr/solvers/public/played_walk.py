@@ -211,10 +211,7 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """Set out [n] = before [n] times each bucket's probability times `factor`.
-
-    Return whether any is positive.
-    """
+    """Set out [n] to before [n] times sigma times `factor`; return whether any is positive."""
     alive = False
     for k in range(count):
         out[k] = before[k] * sigma[k] * factor
@@ -293,10 +290,7 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Set both players' ranges on the first street.
-
-    Return the total weight of all pairs of hands that can meet.
-    """
+    """Set both players' ranges on the first street; return the weight of all pairs that can meet."""
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)

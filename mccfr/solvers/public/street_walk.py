@@ -154,10 +154,7 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into sigma.
-
-    Return the reach that weights the strategy in the traverser's average.
-    """
+    """Put locked probabilities into sigma and return the reach that weights it in the player's average."""
     place, own, lock = at
     counted = scratch.own.reach[own]
     if lock >= 0:
@@ -172,9 +169,9 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """Write the traverser's strategy at a decision to sigma[place : place+actions].
 
-    In training update its average.
-
     at  (place, row of its range, `MemberRows.lock`)
+
+    In training this also updates the average strategy.
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
@@ -350,7 +347,7 @@ def _add_choices(tables, public, here, rows, scratch, player, own, child):
 def _decision(public, traversal, step, here, member, scratch):
     """Compute the values of a decision from those of its actions.
 
-    In training update the traverser's regrets.
+    In training this also updates the traverser's regrets.
     """
     street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
@@ -398,9 +395,9 @@ def _stake(jobs, job, weight, chips, rake):
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """List a street tree's folds and, on the last street, showdowns by the range they meet.
+    """List a street tree's folds and last-street showdowns by the range they meet.
 
-    Return the number of ranges.
+    Return the ranges' number.
     """
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
     for kind in range(1, -1, -1):  # showdowns first, so that jobs with folds only are consecutive

@@ -84,7 +84,7 @@ class MemoryNeeded:
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """Return the memory that `VectorCfr` will need, without allocating its tables.
 
-    Raise the same `ValueError`.
+    Raises the same `ValueError`.
     """
     by_rows = tree_by_rows(game) if variant.alternating else None
     numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)

@@ -58,10 +58,7 @@ class SampledAlgorithm(Algorithm):
     """Common part of external and outcome sampling as an `Algorithm`."""
 
     walks_all: ClassVar[bool | None]
-    """Whether the traverser walks all actions or samples one.
-
-    None for an algorithm that is not trained any more.
-    """
+    """Whether the traverser walks all actions or samples one; None: the algorithm is not trained."""
     iterates: "ClassVar[type[SampledSolver]]"
     """Class that `solver` returns."""
 

@@ -325,9 +325,9 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Set target and factor of the lanes for a kind of ending of the jobs from `start` on.
+    """Set the lanes' targets and factors for a kind of ending of the jobs from `start` on.
 
-    Return whether there are any.
+    Returns whether there are any.
     """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):

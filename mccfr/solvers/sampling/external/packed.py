@@ -61,9 +61,7 @@ PRUNED_SHARE = 0.95
 
 
 class PackedWorklist(NamedTuple):
-    """Scratch arrays of external sampling over a packed tree of D decisions.
-
-    R is the dtype of the regrets.
+    """Scratch arrays of external sampling over a packed tree: D decisions, R the regrets' dtype.
 
     order    [D] int32    decisions in the order visited
     start    [D] int64    first regret cell of each decision's row
