@@ -4,7 +4,7 @@
   iteration.  The responder has no regret, so both average strategies approach an equilibrium.
 * Zero-reach best response (Brown & Sandholm 2015, section 3): a strategy after an action of probability 0 changes no
   other player's regret in that iteration.  There a best response counts as played: no regret after the action grows,
-  and the action has its value.
+  and the action gets the best response's value.
 
 The paper's condition R <= -Δ(I) is not used, because the bound (8) does not need it.  Best responses are exact: one for
 each infoset, summed over its histories.
