@@ -6,7 +6,7 @@ approach a best response within its own buckets.  Linear discounting lets values
 was still poor.
 
 Two samplers are available.  Public chance sampling weighs all hands of both players on a board and walks all the
-opponent's actions.  External sampling draws hands and the opponent's actions, which gives more variance.
+opponent's actions.  External sampling draws hands and the opponent's actions.
 """
 
 from collections.abc import Callable, Sequence

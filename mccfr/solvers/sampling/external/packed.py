@@ -102,8 +102,9 @@ def new_packed_worklist(
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
 
-    Changes `tables` (TableArrays), `rng` ([4] uint64) and `work` (PackedWorklist) in place; `weight` is that of
-    updates.  It stops after the first iteration that reaches limits[NODE_LIMIT]; see `START`.
+    `tree` is [D] PACKED_NODE, `limits` [3] int64 (see `START`), `weight` the discount weight of updates.  `tables`
+    (TableArrays), `rng` ([4] uint64) and `work` (PackedWorklist) are changed in place.  The kernel stops after the
+    first iteration that reaches limits[NODE_LIMIT].
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
