@@ -28,7 +28,7 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
     """Return the game with the buckets of the opponents, if these have an abstraction of their own.
 
     For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing, not
-    built yet, or the same as the players'.
+    built, or the players' own.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -90,8 +90,8 @@ def stratified(game: Game, config: Config) -> Game:
 def form_for(game: Game, config: Config) -> Game:
     """Return the game in the form that the algorithm of a configuration traverses.
 
-    If the algorithm goes over histories, cards dealt beside the tree are put into it.  Raises `ValueError` for rake or
-    locked rows that the algorithm does not support.
+    Histories replace cards dealt beside the tree if needed.  Raises `ValueError` for rake or locked rows that the
+    algorithm does not support.
     """
     algorithm = algorithm_of(config)
     if game.rake is not None and not algorithm.traits.takes_rake:

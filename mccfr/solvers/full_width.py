@@ -56,7 +56,7 @@ def _named_variant(name: str) -> str | Variant:
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     """Return names, shapes (slots first) and dtypes of the tables.
 
-    Raise `ValueError` for options the game does not allow.
+    Raises `ValueError` for options that the game does not allow.
     """
     chosen = variant_of(config)
     _check_best_response(game, config)

@@ -1,13 +1,12 @@
 """Trains a best response of one player against a fixed strategy of the opponent.
 
 The kernels and the kind of tables are those of training.  The opponent's probabilities stand in the regret tables;
-regret matching gives them back, since they are not negative.  The opponent never traverses, so they do not change.  The
-responder's regrets approach a best response within its own buckets.  Linear discounting gives later updates more
-weight: values learnt early, while play below was still poor, fade.
+regret matching gives them back, and the opponent never traverses, so they do not change.  The responder's regrets
+approach a best response within its own buckets.  Linear discounting lets values fade that were learnt while play below
+was still poor.
 
 Two samplers are available.  Public chance sampling weighs all hands of both players on a board and walks all the
-opponent's actions.  External sampling draws hands and the opponent's actions.  A responder's values differ by whole
-stacks from hand to hand; this variance is the only obstacle, since nothing else changes.
+opponent's actions.  External sampling draws hands and the opponent's actions.
 """
 
 from collections.abc import Callable, Sequence

@@ -18,11 +18,9 @@ from mccfr.tables.layout import TableLayout, TableSet
 class WorkerState:
     """Counters and random state that a worker needs to continue bit for bit.
 
-    iterations  iterations run by this worker or stratum
-    nodes       nodes touched in them
-    rng         four words of the generator that samples actions; none, or all 0, before the first iteration
-    due         a stratum's share of the iterations that rounding has left over, in parts of the sum of all shares
-    ends        period ends at which this worker has discounted the tables (`mccfr.solvers.sweep`)
+    rng   four words of the generator that samples actions; none, or all 0, before the first iteration
+    due   remainder of a stratum's share of the iterations, in parts of the sum of all shares
+    ends  period ends at which this worker has discounted the tables (`mccfr.solvers.sweep`)
     """
 
     iterations: int = 0
@@ -49,7 +47,7 @@ class Share:
 class Solver(Protocol):
     """Runs iterations in batches and changes the tables in place.
 
-    Other workers may change the same tables at the same time.
+    Other workers may do so at the same time.
     """
 
     state: WorkerState

@@ -1,17 +1,17 @@
 """Training by strata: intervals, quotas, and adding up the strata's changes of the first street.
 
-Rows after the first street belong to one stratum each (`mccfr.cards.strata`); all strata share the first street. Within
-an *interval* each stratum changes its own copy of the first street, taken at the last *barrier*.  At the next barrier
-the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result follows
-from the tables at the barrier and the quotas alone, whichever worker or machine trains a stratum.
+Rows after the first street belong to one stratum each (`mccfr.cards.strata`); all strata share the first street.
+Within an *interval* each stratum changes its own copy of the first street, taken at the last *barrier*.  At the next
+barrier the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result
+follows from the tables at the barrier and the quotas alone, and not from the assignment to workers.
 
 Quotas are in proportion to the chance that a deal belongs to a stratum; remainders are carried over.  The discount
-weight of an interval is that of its beginning.  Floors and discounts depend on signs, so they are applied to the totals
-and never to a copy.
+weight of an interval is that of its beginning.  Floors and discounts depend on signs, so they are applied to the
+totals.
 
-Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, and regrets grow
-with the square root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was
-measured to cost none (docs/server.md).
+Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, with the square
+root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was measured to cost none
+(docs/server.md).
 """
 
 from collections.abc import Mapping, Sequence

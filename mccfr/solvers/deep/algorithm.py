@@ -171,7 +171,7 @@ class DeepAverages(Averages):
     def _named(self, name: str | None) -> str:
         """Return `name`, or the first average for None.
 
-        Raise `ValueError` for an average the run does not have.
+        Raises `ValueError` for an average that the run does not have.
         """
         name = name or self.names[0]
         if name not in self.names:

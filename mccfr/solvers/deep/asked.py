@@ -1,12 +1,12 @@
 """Strategies of the networks that a run keeps: the explicit average, or single networks.
 
-*Explicit* (Steinberger 2019, equation 5): every network counts by its weight and its own reach of the infoset.
-*Sampled* (section 4.1): one network of each player, drawn by weight, plays the whole hand; theorem 2 says that both are
-equivalent.  Deep CFR has one network of the average strategy for each player, whose outputs are probabilities.
+In the explicit average (Steinberger 2019, equation 5) every network counts by its weight and its own reach of the
+infoset.  Equivalently (theorem 2) one network of each player, drawn by weight, plays the whole hand.  Deep CFR has one
+network of the average strategy for each player, whose outputs are probabilities.
 
-If infosets are listed, strategies of all of them are computed at once.  If cards are dealt, strategies are computed for
-given cards.  Networks do not know that suits are alike, so the exact cards matter.  If hands have too many classes for
-a table, all decisions of given deals are computed (`Strategy.on_deals`).
+If infosets are listed, strategies of all of them are computed at once.  If cards are dealt, they are computed for the
+given cards; networks do not know that suits are alike.  If hands have too many classes for a table, all decisions of
+given deals are computed (`Strategy.on_deals`).
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,11 @@
 """Network inputs of an infoset: its cards and the betting so far, or a one-hot vector of the infoset.
 
-*Cards.*  There is one group for the hand and one for the cards of each street.  A group has the number of its cards of
-                                                                                 each rank, of each suit, and of each
-                                                                                 card.  So a product with a matrix is
-                                                                                 the sum of three embeddings over the
-                                                                                 group.  If suits are merged, the first
-                                                                                 hand and board of a bucket stand for
-                                                                                 all.
+There is one group of card columns for the hand and one for the cards of each street.  A group has the number of its
+cards of each rank, of each suit, and of each card.  So a product with a matrix is the sum of three embeddings over the
+group.  If suits are merged, the first hand and board of a bucket stand for all.
 
-*Bets.*  For every possible action of a street, in order: whether it has happened, and its chips as a share of the pot
-         before it.  Then the pot as a share of the largest pot.
+Bets have two columns for every possible action of a street, in order: whether it has happened, and its chips as a share
+of the pot before it.  The last column is the pot as a share of the largest pot.
 
 Games without named cards have one-hot vectors.
 """

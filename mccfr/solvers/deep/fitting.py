@@ -56,9 +56,9 @@ class Inputs:
 def adam(parameters, gradient, first, second, step, rate, longest):
     """Do one step of Adam with the gradient cut to norm `longest`.
 
-    Parameters, first, second [P] change in place.
-
     step  counted from 1
+
+    The arrays `parameters`, `first` and `second` [P] change in place.
     """
     squares = 0.0
     for k in range(gradient.shape[0]):
@@ -77,10 +77,10 @@ def adam(parameters, gradient, first, second, step, rate, longest):
 class Batch(NamedTuple):
     """Samples of a minibatch: n rows, A actions.
 
-    given   [n, F], or [n] rows of a one-hot matrix  inputs
-    weight  [n] float64                              weight of each row
-    total   [n, A] float64                           weight times the target
-    legal   [n, A] float32                           1 for legal actions
+    given   [n, F], or [n] rows of a one-hot matrix
+    weight  [n] float64
+    total   [n, A] float64, weight times the target
+    legal   [n, A] float32, 1 for legal actions
     """
 
     given: Array | npt.NDArray[np.int64]

@@ -83,7 +83,7 @@ def descent(config: DeepCfrConfig, steps: int) -> Descent:
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
     """Return a player's network and its inputs.
 
-    Raise `ValueError` for branches in a game without named cards.
+    Raises `ValueError` for branches in a game without named cards.
     """
     found = features(game, infosets, player)
     inputs = Inputs(found.values, infosets.legal[infosets.of(player)].astype(np.float32))
@@ -115,7 +115,7 @@ def kept_networks(config: DeepCfrConfig) -> int:
 def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of the tables over listed infosets.
 
-    `dtype` is for the contents of memories.
+    dtype  dtype of the contents of memories
 
     Raises `ValueError` for games whose infosets cannot be listed.
     """

@@ -4,8 +4,8 @@ A network is efficient only on many rows at once.  So traversals go down togethe
 other; the strategies of a player on a level are one matrix product.  Then values come up level by level.  Each of the
 traverser's decisions gives a sample of regrets, each of the opponent's a sample of its strategy.
 
-A draw at a node is a function of the deal's random word and of the node.  So results do not depend on the number of
-deals together, except for the last bits of matrix products.
+A draw is a function of the deal's random word and of the node.  So the number of deals together changes only the
+rounding of matrix products.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 def fill_words(seed, traverser, first, state, words):
     """Fill words [K] uint64 with the random words of traversals first to first+K-1.
 
-    State [4] uint64 is scratch.
+    state  [4] uint64 scratch
     """
     for k in range(words.shape[0]):
         seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
@@ -79,9 +79,7 @@ def meet(hands, lines, block, level, rows, out):
 
 @nogil_njit
 def expand(tree, level, sigma, words, traverser, below):
-    """Fill `below` with the nodes that follow a level, and the level's `first`, in place.
-
-    Return their number.
+    """Fill `below` with the nodes that follow a level, and the level's `first`; return their number.
 
     sigma  [n, A] strategies at decisions of the level
     words  [K] uint64 random words of the deals
@@ -172,9 +170,7 @@ def traverse(
     words: npt.NDArray[np.uint64],
     traverser: int,
 ) -> tuple[Seen, Seen, int]:
-    """Run traversals of all deals.
-
-    Return the traverser's samples, the opponent's strategies, and nodes touched.
+    """Run traversals; return the traverser's samples, the opponent's strategies, and nodes touched.
 
     words  [K] uint64 random word of each deal
     """

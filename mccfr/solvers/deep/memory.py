@@ -4,11 +4,11 @@ Every offered sample is in the memory with the same probability; its weight does
 is a function of its number and the run's seed.  So a memory filled in several sessions equals one filled at once.
 
 Minibatches follow a walk over the memory with large steps (`SampleOrder`).  No sample is repeated before all others
-were read.  Any stretch of the walk is spread evenly over the memory, whose order is that of the iterations.  So the
-errors of consecutive minibatches compensate each other; with independent draws they would only average out.
+were read.  Each minibatch is spread evenly over the memory, whose order is that of the iterations.  So the errors of
+consecutive minibatches compensate each other.
 
 The loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are
-*merged* when they are read: weights are added up, and values times weights.  This changes only rounding.
+*merged* when they are read: weights are added up, and values times weights.
 """
 
 from collections.abc import Sequence
@@ -186,10 +186,7 @@ def squared_error(memory: Memory, held: int, output: npt.NDArray[np.float64], me
 
 
 def means(memory: Memory, held: int, merged: Merged) -> npt.NDArray[np.float64]:
-    """Return [I, A] the exact weighted mean of each infoset's samples, in place of a network.
-
-    0 without samples.
-    """
+    """Return [I, A] the exact weighted mean of each infoset's samples; 0 without samples."""
     found, _, _ = merge(memory, held, merged)
     table = np.zeros_like(merged.total)
     table[merged.row[:found]] = merged.total[:found] / merged.weight[:found, None]

@@ -120,9 +120,9 @@ class Network:
         return parameters.astype(np.float32)
 
     def forward(self, parameters: Array, given: Array | npt.NDArray[np.int64]) -> list[Array]:
-        """Return the result of every layer for an input [n, F], or for [n] rows of a one-hot matrix.
+        """Return the result of every layer for an input [n, F]; the last is the output.
 
-        The last is the output.
+        The input may be [n] row numbers of a one-hot matrix.
         """
         found: list[Array] = []
         for layer in self.layers:
@@ -143,9 +143,9 @@ class Network:
     ) -> None:
         """Fill `gradient` [P] from the gradient `slope` [n, A] of a loss at the output, in place.
 
-        `slope` is overwritten.
-
         found  results of `forward` on the same input; its rows must be distinct if they are numbers
+
+        The cells of `slope` are overwritten.
         """
         slopes: list[Array | None] = [None] * len(found)
         slopes[-1] = slope

@@ -5,15 +5,13 @@ regrets to the player's memory and the opponent's strategies to the opponent's m
 player's advantages are fitted, and regret matching gives its strategy.  If no advantage is positive, the largest is
 played (shared among equals).  Before the first fit a player plays uniformly.
 
-Strategies are constant within an iteration.  If infosets are listed, strategies are computed once at all of them and
-traversals read a table (`SingleDeepCfr`).  Else traversals run in lockstep (`mccfr.solvers.deep.dealt_cfr`).
+If infosets are listed, strategies are computed once an iteration at all of them, and traversals read a table
+(`SingleDeepCfr`).  Else traversals run in lockstep (`mccfr.solvers.deep.dealt_cfr`).
 
-*The average.*  A strategy has the weight of the iteration in which the opponent's traversals use it, as in the strategy
-                memory.  Player 0's strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play
-                in 1.  The paper's code weights both by t and leaves uniform play out.  B^M keeps parameters and
-                weights; uniform play has parameters of 0.  Averages weight each strategy by its own reach of an
-                infoset, computed over the list, so they are exact.  They are updated during the run as long as every
-                network is kept.
+In the average a strategy has the weight of the iteration in which the opponent's traversals use it.  Player 0's
+strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play in 1.  The paper's code weights both
+by t and leaves uniform play out.  B^M keeps parameters and weights; uniform play has parameters of 0.  Averages weight
+each strategy by its own exact reach of an infoset.
 
 All random numbers are functions of seed, player, purpose and number, so the tables are the whole state.
 """

@@ -1,10 +1,8 @@
 """Averages of networks with dealt cards as tables: a row for each class of hands and decision.
 
 A class of hands, up to a renaming of suits, is represented by one of its deals.  Classes are handled in parts, and all
-networks of an average are evaluated on a part, so that only the strategy is kept.  A player's reach follows its own
-decisions.  Its reach at the end of a street is taken from the class that the hand had there.
-
-If there are too many classes for a table, each deal is a class of its own (`deal_classes`).
+networks of an average are evaluated on a part, so that only the strategy is kept.  If there are too many classes for a
+table, each deal is a class of its own (`deal_classes`).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,10 +1,9 @@
 """Exact values and best responses of games whose tree holds every history.
 
-One pass from the root gives each terminal its payoff times the probability of chance and of the players who follow the
-strategy.  The payoff is added to the responder's last action before it.  With perfect recall the responder's actions
-form a tree (sequence form, von Stengel 1996), so the best response follows from the last infosets upwards.  Each
-infoset takes its best action, summed over its histories, and adds the value to the action that leads to it.  The choice
-is one for all histories of an infoset, so it uses only what the responder has seen.
+One pass from the root adds each terminal's payoff, times the probability of chance and of fixed strategies, to the
+responder's last action before it.  With perfect recall the responder's actions form a tree (sequence form, von Stengel
+1996), so the best response follows from the last infosets upwards.  Each infoset takes its best action, summed over its
+histories, and adds the value to the action that leads to it.
 
 Each of N nodes is visited once, with 12·N bytes of scratch.  Nothing is approximated.
 """
@@ -24,9 +23,7 @@ _ALL_WELL = -1
 
 @njit
 def _book_payoffs(tree, sigma, responder, starts, above, booked, reach, last):
-    """Add every terminal's payoff to the responder's last action.
-
-    Return the node where recall fails, or -1.
+    """Add terminals' payoffs to the responder's last actions; return the node where recall fails, or -1.
 
     tree    TreeArrays with N nodes
     sigma   [2, S] float64  strategies by player and slot; the responder's is not read

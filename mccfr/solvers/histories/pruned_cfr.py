@@ -126,7 +126,7 @@ def infosets_of(game: Game) -> PrunedInfosets:
 
 
 def _upper(game: Game) -> npt.NDArray[np.float64]:
-    """Return [N] upper bounds of each node's value to the player who acts before it.
+    """Return [N] upper bounds of nodes' values to the player who acts before.
 
     0 after chance and at the root.
     """

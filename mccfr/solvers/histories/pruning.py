@@ -8,26 +8,25 @@ From iteration T0 on it is not visited either, as long as no play after it could
 
 The regret of a pruned action in the tables is this bound: the action's counterfactual value is taken to be π·U.  When
 the bound becomes positive, in iteration T1, the action is *settled* (`mccfr.solvers.histories.settlement`).  A best
-response after it, against the opponent's average strategy over T0 < t <= T1, then counts as played all the time.  The
-assumed value is subtracted from the regret, the best response's value is added, and the regrets below are updated to
-match.  By Theorem 1 no positive regret elsewhere depends on the time of this.
+response after it, against the opponent's average strategy over T0 < t <= T1, then counts as played all the time.  Its
+value replaces the assumed one, and the regrets below are updated to match.
 
-* The best response is the paper's (section 4.1).  It needs the counterfactual values that follow an action without
-  another own action, against the opponent's cumulative strategy, minus the same at T0.  They are kept for every action
-  as running sums, so the start of pruning needs no traversal.  Only actions pruned further down are settled then.
+* The best response (section 4.1) uses the payoffs that follow each action, against the opponent's cumulative strategy,
+  minus the same at T0.  They are kept as running sums, so the start of pruning needs no traversal.  Only actions pruned
+  further down are settled then.
 * An action is pruned if the estimate (10) says that at least `threshold` iterations will be skipped.  Another action of
   the infoset must be better and stay visited.  Actions that end the game need no threshold.
 * In place of the paper's U there is the most that both players together could reach after a, summed over the histories
-  of I.  This bound is valid too, and never larger.
-* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  The paper does
-  not define r for a pruned action that is settled; `settle` takes the mean over the interval.
-* A player's strategy is constant where the player is not visited, because the regrets do not change there.  Its sums
-  are brought up to date at the next visit: the reach that arrived since, times the strategy.  So the average strategy
-  is that of visiting every infoset in every iteration.
+  of I: a valid bound, never larger.
+* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  For a settled
+  action, which the paper leaves open, `settle` takes the mean r over the interval.
+* Strategies are constant where the player is not visited.  Their sums are brought up to date at the next visit: the
+  reach that arrived since, times the strategy.  So the average strategy is that of visiting every infoset in every
+  iteration.
 
 Histories that no traverser's opponent reaches are skipped as in partial pruning.  Nodes touched are those of traversals
 and of best responses.  All tables are float64, because long sums are subtracted.  Results are exact up to rounding;
-differences that are only rounding (`mccfr.noise`) count as 0, so that they do not choose an action.
+differences that are only rounding (`mccfr.noise`) count as 0.
 """
 
 import numpy as np
@@ -101,7 +100,7 @@ def _forward(tree, pruning, walk, step, traverser):
 def _backward(tree, pruning, walk, traverser, visited):
     """Compute values of inner nodes, last visited first, and increments of traversers' actions.
 
-    Π·U for pruned ones.
+    Pruned actions get π·U.
     """
     upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for place in range(visited - 1, -1, -1):
@@ -209,9 +208,7 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
 
 @njit
 def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
-    """Run iterations from `first_iteration` on, with tables changed in place.
-
-    Return the number of nodes touched.
+    """Run iterations from `first_iteration` on, in place; return the number of nodes touched.
 
     weights  [K] float64 weight of each iteration in the average strategy
     """
@@ -225,10 +222,7 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 @njit
 def bring_all_forward(pruning, walk):
-    """Bring the strategy and sums of every row up to date, for an average strategy between iterations.
-
-    In place.
-    """
+    """Bring the strategy and sums of every row up to date, in place, for an average strategy."""
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
     step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)

@@ -4,10 +4,10 @@
   iteration.  The responder has no regret, so both average strategies approach an equilibrium.
 * Zero-reach best response (Brown & Sandholm 2015, section 3): a strategy after an action of probability 0 changes no
   other player's regret in that iteration.  There a best response counts as played: no regret after the action grows,
-  and the action's value is that of the best response.
+  and the action gets the best response's value.
 
-The paper's condition R <= -Δ(I) keeps the action's regret from becoming positive.  The bound (8) does not need it, so
-it is not used here.  Best responses are exact: one for each infoset, summed over its histories.
+The paper's condition R <= -Δ(I) is not used, because the bound (8) does not need it.  Best responses are exact: one for
+each infoset, summed over its histories.
 """
 
 from abstraction.kernels.jit import part_njit

@@ -306,10 +306,7 @@ def settle(tree, pruning, walk, step, cell):
 
 @part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
-    """Settle the actions after `cell` that were pruned before this iteration.
-
-    Return the number of nodes visited.
-    """
+    """Settle the actions after `cell` that were pruned in earlier iterations; return the nodes visited."""
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting
     waiting[0], height, touched = cell, 1, 0
     while height > 0:

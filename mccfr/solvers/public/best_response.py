@@ -1,6 +1,4 @@
-"""Exact values and best responses over a public tree, by the walk of full-width CFR.
-
-`mccfr.solvers.public.street_walk` defines the best response and says why it is exact.
+"""Exact values and best responses over a public tree, by the walk of full-width CFR (`street_walk`).
 
 Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
 of one iteration and no memory beyond the hands by board.  Other strategies are first converted to float64 tables.
@@ -203,9 +201,9 @@ def hand_values(
 
     nodes  first-street decisions for which action values are returned
 
-    The first result is [2, H] counterfactual values at the root.  The second is, for each node, [A, H] counterfactual
-    values of the acting player's hands after each action.  They are chips times the weight of the other's hands that
-    they meet, with both players following `strategy`.  The third is each player's gain in chips a deal.
+    These are [2, H] counterfactual values at the root; for each node [A, H] values of the acting player's hands after
+    each action; and each player's gain in chips a deal.  Values are chips times the weight of the other's hands that
+    they meet, with both players following `strategy`.
     """
     public, walk = _walk(game, strategy, None, threads)
     trees, members, gains = public.trees, street_members(game.tree), []

@@ -24,17 +24,13 @@ from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
 
 HANDS_A_CELL = 20
-"""Length of a period in hands at nodes, for each cell of the players' tables.
-
-Bounds the cost of sweeps.
-"""
+"""Hands at nodes in a period, for each cell of the players' tables; bounds the cost of sweeps."""
 
 
 def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
-    """Return the game on the opponents' buckets before the last street, or None.
+    """Return the game on the opponents' buckets before the last street, or None if these are the players'.
 
-    None means that these are the players' buckets.  Raises `ValueError` for a game without cards, and for buckets that
-    do not exist.
+    Raises `ValueError` for a game without cards, and for buckets that do not exist.
     """
     if not game.cards.dealt:
         raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")

@@ -4,9 +4,9 @@ A cell is an int16 in units of 2^(scale - 128).  Each row of a hand, or of a col
 (uint8 [row, bucket]).  With it the row's largest cell has 2^14 to 2^15 units.  The format is that of
 `mccfr.tables.narrow`, with slots first.
 
-Cells are rounded up or down at random, so that they are right on average.  Rounding to nearest would lose increments of
-late iterations, which are small beside the sums.  Numbers that a cell can hold exactly do not change.  The random bits
-are a hash of iteration, row, column and number.  So results do not depend on the thread, and there is no further state.
+Cells are rounded up or down at random, so that they are right on average; rounding to nearest would lose small
+increments.  Numbers that a cell can hold exactly do not change.  The random bits are a hash of iteration, row, column
+and number, so results do not depend on the thread.
 """
 
 from typing import NamedTuple
@@ -119,7 +119,7 @@ def _chance(number, salt):
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
     """Round numbers [actions, :count] float32 into cells and scales, in place.
 
-    Spare [:count] float32 is overwritten.
+    spare  [:count] float32 scratch
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]

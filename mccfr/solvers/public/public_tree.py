@@ -163,7 +163,7 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
     """Return [K, 3] tasks below the first street, as in `PublicTree`.
 
-    `boards` follow each board of the first street.
+    boards  number of boards that follow each board of the first street
     """
     if trees.most.shape[1] == 1:
         return np.zeros((0, 3), np.int64)

@@ -58,11 +58,11 @@ def _spread_cells(cells, column, hand, out):
 
 @part_njit
 def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
-    """Fill reach [2, H] with both ranges at row `place` of a street's scratch.
+    """Fill reach [2, H] with both ranges at row `place` of a street's scratch; unlisted hands get 0.
 
-    0 for hands that are not listed.
+    sides  from `first_side`
 
-    Clears values [V, H] and returns whether the opponent's range is not empty.  `sides` is from `first_side`.
+    Clears values [V, H] and returns whether the opponent's range is not empty.
     """
     alive = False
     for side in range(sides, 2):

@@ -249,7 +249,7 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
 def times_rows(typing_context, out, rows, reach, span):
     """Set out[place+a] = rows[first+a] · reach for rows of scratch.
 
-    Span is (place, first, actions, count).
+    span  (place, first, actions, count)
     """
 
     def codegen(context, builder, signature, arguments):

@@ -7,13 +7,13 @@ hands; counterfactual values of the traverser's hands come up.  At the traverser
   strategy sums are updated.
 * Fixed strategies, with `step` None: there are the values of the traverser's strategy and of a best response.  A best
   response takes the best action for each hand on each board, against the opponent's whole range there.  It is exact in
-  the real game, also where strategies are bucketed.  With `in_place` the strategies may be strategy sums.
+  the real game, also where strategies are bucketed.
 
 Each kernel contains one case only: numba drops the code that depends on an argument that is None.
 
 Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
 (`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
-collected in tables.  The increments of a bucket's hands and boards are added up, each with its own deal weight.
+added up in tables, each with its hand's deal weight.
 
 Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
 hand's weight in regrets.  A board that stands for others (`mccfr.cards.symmetry`) counts once for each of them.
@@ -154,10 +154,7 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into sigma.
-
-    Return the reach that weights the strategy in the traverser's average.
-    """
+    """Put locked probabilities into sigma and return the reach that weights it in the player's average."""
     place, own, lock = at
     counted = scratch.own.reach[own]
     if lock >= 0:
@@ -172,9 +169,9 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """Write the traverser's strategy at a decision to sigma[place : place+actions].
 
-    In training update its average.
-
     at  (place, row of its range, `MemberRows.lock`)
+
+    In training this also updates the average strategy.
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
@@ -350,7 +347,7 @@ def _add_choices(tables, public, here, rows, scratch, player, own, child):
 def _decision(public, traversal, step, here, member, scratch):
     """Compute the values of a decision from those of its actions.
 
-    In training update the traverser's regrets.
+    In training this also updates the traverser's regrets.
     """
     street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
@@ -398,9 +395,9 @@ def _stake(jobs, job, weight, chips, rake):
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """List a street tree's folds and, on the last street, showdowns by the range they meet.
+    """List a street tree's folds and last-street showdowns by the range they meet.
 
-    Return the number of ranges.
+    Return the ranges' number.
     """
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
     for kind in range(1, -1, -1):  # showdowns first, so that jobs with folds only are consecutive

@@ -2,15 +2,15 @@
 
 An iteration is one traversal for each player (`public_walk`).  With alternating updates player 1 plays against the
 updated player 0; with simultaneous ones both play against the strategies at the start of the iteration.  Tables are
-[slot, bucket] for each street and player.  The tables and the iteration number are the whole state.
+[slot, bucket] for each street and player; with the iteration number they are the whole state.
 
 Rows are updated in place if updates alternate and each hand on each board has a bucket of its own, numbered board by
 board.  Hands that are alike but for suits may share one (`merged_rows`).  Otherwise current strategies and increments
-need further tables, three times the size of the regrets, which hold no state between iterations.
+need further tables, three times the size of the regrets.
 
 The *nodes touched* by a traversal are public nodes: the decisions and terminals of each street's betting, for each
-board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  All hands of both
-players count once.  Boards that stand for others by a renaming of suits are counted once (`mccfr.cards.symmetry`).
+board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  Boards that stand
+for others by a renaming of suits are counted once (`mccfr.cards.symmetry`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ class MemoryNeeded:
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """Return the memory that `VectorCfr` will need, without allocating its tables.
 
-    Raise the same `ValueError`.
+    Raises the same `ValueError`.
     """
     by_rows = tree_by_rows(game) if variant.alternating else None
     numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)

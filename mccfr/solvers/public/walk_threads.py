@@ -1,8 +1,8 @@
 """Shares walks of a public tree among threads, each in one kernel call for many walks (`public_walk`).
 
 The work below the first street is cut into tasks.  Threads draw consecutive numbers; a number stands for a share of
-tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  No walk waits
-for a thread that has not started.  A thread may draw a number of the next walk before the current one ends.
+tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  A thread may
+draw a number of the next walk before the current one ends.
 
 Each task writes its values to its own array, and they are added in the order of tasks.  So results are the same to the
 last bit for any number of threads.  Tasks that add to the same table cells form one share and run in their order.

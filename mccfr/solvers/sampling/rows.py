@@ -2,8 +2,7 @@
 
 Each function is one LLVM sequence on eight masked lanes.  Its scalar form in `mccfr.solvers.regret` has the same name
 without `_row` and gives the same bits, because both add in the same order.  Elements are float32 or float64.  Lanes
-beyond the row's actions are never read or written in tables.  On machines without vector instructions LLVM emits plain
-code for the masked accesses.
+beyond the row's actions are never read or written in tables.
 """
 
 from llvmlite import ir
@@ -125,10 +124,9 @@ def _counts(builder, actions, element):
 
 
 def _drawn(builder, row, mask, actions, u, even):
-    """Emit the action (int64) drawn from a loaded row by u.
+    """Emit the action (int64) drawn from a loaded row by u, without branches.
 
-    There are no branches, since draws cannot be predicted.  u has the dtype of the row; `even` (boolean) makes all
-    actions equally likely.
+    u has the dtype of the row; `even` (boolean) makes all actions equally likely.
     """
     element, bits = row.type.element, ir.IntType(LANES)
     zero = ir.Constant(row.type, [0.0] * LANES)
@@ -324,12 +322,11 @@ def _placed(pair):
 
 @intrinsic
 def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
-    """Update the regrets of a row after outcome sampling, in place.
+    """Add weight · (v - here) to the regret of each action of a row, in place.
 
     values  (value, here)
 
-    Adds weight · (v - here) to each action, where v is `value` at the sampled action and 0 elsewhere.  Vector form of
-    `mccfr.solvers.regret.update_sampled`.
+    v is `value` at the sampled action and 0 elsewhere.  Vector form of `mccfr.solvers.regret.update_sampled`.
     """
 
     def codegen(context, builder, signature, arguments):

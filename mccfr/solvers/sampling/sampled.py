@@ -120,7 +120,7 @@ class SampledAlgorithm(Algorithm):
 class SampledSolver(ABC):
     """Runs iterations in batches and changes the tables in place.
 
-    Other workers may change them at the same time.
+    Other workers may do so at the same time.
     """
 
     _config: SampledConfig

@@ -163,7 +163,7 @@ def add_sums(table, slot, board, place, step, total, rows):
 def add_regrets(table, slot, board, street, player, step, gain):
     """Add weight · gain to the regrets of one action, by row.
 
-    Step is (weight, floored: keep at 0 or above).
+    step  (weight, floored: keep at 0 or above)
     """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]

@@ -9,16 +9,15 @@ opponent of its own.  For each player in turn (`responded_traversals`) there are
 each hand's best response on this board to the player's current strategy, and updates the opponent's regrets in the
 trunk.  The player's own walk meets both.
 
-Exact: the response on the last street, because no play follows it on other boards.  Sampled: boards.  Changed from the
-paper: its trunk is the part before the flop or turn, without abstraction of the opponent.  Here `trunk` names the
-opponent's buckets, and coarse ones cost a little accuracy.
+Exact: the response on the last street.  Sampled: boards.  Changed from the paper: the opponent's trunk there is the
+part before the flop or turn, without abstraction.  Here `trunk` names its buckets, and coarse ones cost a little
+accuracy.
 
-All tables are discounted as in DCFR (Brown & Sandholm 2019), by period.  Without discounts of the opponents' tables,
-whole hold'em is a quarter more exploitable after as many boards.  Learners keep negative regrets (beta = 1): a bucket's
-gain varies by whole pots between boards, and a forgotten bad action would soon be played again.  Opponents forget them
-(beta = 0), because they respond to the current strategy.  Whole hold'em after 4,000 boards has 614 mbb/g this way, 677
-if both forget and 702 if neither does (docs/measured/evaluation.md).  On finer buckets opponents have beta = 0.5, the
-best of the values tried.
+All tables are discounted as in DCFR (Brown & Sandholm 2019), by period.  Learners keep negative regrets (beta = 1): a
+bucket's gain varies by whole pots between boards, and a forgotten bad action would soon be played again.  Opponents
+forget them (beta = 0), because they respond to the current strategy.  Whole hold'em after 4,000 boards has 614 mbb/g
+this way, 677 if both forget and 702 if neither does (docs/measured/evaluation.md).  Without the opponents' discounts it
+is a quarter more.  On finer buckets opponents have beta = 0.5, the best of the values tried.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,6 @@
 
 An iteration draws one full board and walks it (`traversal`) once for each player.  The second player plays against the
 first one's updated regrets.  The expected update is that of a full-width iteration, up to one constant for all streets.
-In games without drawn boards it is a full-width iteration.
 
 Changes from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
 period, as in the other samplers.  Alternatively regrets are floored at 0 and strategy sums are weighted by n^gamma in

@@ -1,9 +1,9 @@
 """The walk of one full board with whole ranges as vectors, for public chance sampling.
 
 The opponent's range goes down and all its actions are walked; counterfactual values of the traverser's hands come up.
-At an opponent's node its strategy sums grow by weight times reach times strategy; actions that none of its hands take
-are skipped.  At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed
-over the hands of a row.
+At an opponent's node strategy sums grow by weight times reach times strategy; actions that no hand takes are skipped.
+At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed over the hands
+of a row.
 
 Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
 counterfactual regret minimization", figure 1, PCS.

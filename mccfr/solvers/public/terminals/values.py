@@ -4,14 +4,12 @@ With ranges side by side, `[hand, lane]`, running totals and sums by card are ve
 at a time took five times as long.  A hand a, b meets the whole range minus the hands with a, minus those with b, plus
 those with both.  A showdown sweeps the hands in order of strength and takes this difference twice: before and after the
 hands of equal strength are added.  The sums begin at minus half of their totals, so the two add up to weaker minus
-stronger.  Ties cancel, the hand itself included.
+stronger, and ties cancel.
 
-Source of inclusion and exclusion: Johanson et al. 2011, "Accelerating best response calculation in large extensive
-games".
+Source: Johanson et al. 2011, "Accelerating best response calculation in large extensive games".
 
-Ranges come as rows, `[row, place]`, and are transposed in square blocks of 32 bytes a row by loads and shuffles.
-Compiled loops use gather instructions, which are several times slower.  If a small street tree fills at most half of
-the lanes, sweeps handle half of a cache line.
+Ranges come as rows, `[row, place]`, and are transposed in blocks by loads and shuffles, which are several times faster
+than compiled loops.  If a street tree fills at most half of the lanes, sweeps handle half of a cache line.
 
 Results are exact up to rounding; differences that are only rounding (`mccfr.noise`) become 0.
 """
@@ -327,9 +325,9 @@ def _win(ranges, player, board, their_place, used, lanes):
 
 @part_njit
 def _aim(lanes, kind, start, used, nowhere):
-    """Set target and factor of the lanes for a kind of ending of the jobs from `start` on.
+    """Set the lanes' targets and factors for a kind of ending of the jobs from `start` on.
 
-    Return whether there are any.
+    Returns whether there are any.
     """
     found, aim, jobs = False, lanes.aim, lanes.jobs
     for lane in range(aim.target.shape[0]):

@@ -4,19 +4,18 @@ An iteration is one deal and one traversal for each player with that deal.  At t
 walked and regrets are updated.  At the opponent's nodes one action is sampled from its current strategy, which is added
 to its strategy sum.  The sum needs no reach factor: sampling supplies it.
 
-A traversal is a breadth-first worklist.  The forward pass computes strategies and pushes children.  It prefetches each
-child's row when it pushes the child, so that many cache misses are in flight.  The backward pass computes values and
-updates regrets.  Each pushed node has the index where its value goes.  An opponent's node passes this index on to its
-sampled child, so the backward pass visits only the traverser's decisions.
+A traversal is a breadth-first worklist.  The forward pass computes strategies, pushes children and prefetches their
+rows.  The backward pass computes values and updates regrets.  Each pushed node has the index where its value goes.  An
+opponent's node passes this index on to its sampled child, so the backward pass visits only the traverser's decisions.
 
 This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
-both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being negative at
-each access.  The kernel branches on draws: a right prediction starts the next prefetches early.
+both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being negative.
+The kernel branches on draws: a right prediction starts the next prefetches early.
 
 With sampled pruning the traverser skips actions of very negative regret on 95 % of its traversals.  It never does so on
 the last street or if the action ends the hand.  An action is skipped only if its probability is 0, so the node's value
-stays exact.  (The published rule also skips it where the strategy falls back on uniform play.)  The value of a skipped
-child is nan.  Without the argument `pruning` the kernel is compiled without this code.
+stays exact.  (The published rule also skips it under uniform play without positive regrets.)  The value of a skipped
+child is nan.
 """
 
 from typing import NamedTuple
@@ -62,9 +61,7 @@ PRUNED_SHARE = 0.95
 
 
 class PackedWorklist(NamedTuple):
-    """Scratch arrays of external sampling over a packed tree of D decisions.
-
-    R is the dtype of the regrets.
+    """Scratch arrays of external sampling over a packed tree: D decisions, R the regrets' dtype.
 
     order    [D] int32    decisions in the order visited
     start    [D] int64    first regret cell of each decision's row

@@ -1,7 +1,4 @@
-"""Kernel of outcome sampling over general records, action by action.
-
-`packed` describes the algorithm and has the faster kernel for betting trees.
-"""
+"""Kernel of outcome sampling over general records, action by action; see `packed` for the algorithm."""
 
 import numpy as np
 

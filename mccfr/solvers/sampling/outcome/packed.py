@@ -4,20 +4,19 @@ Section 3.1 and the appendix of the paper of 2009 describe the algorithm.  One p
 The traverser plays uniformly with probability epsilon, else its current strategy.  Chance and the opponent play their
 own probabilities.  So only the traverser's choices need a correction, by 1 / (probability of its choices so far).  This
 weight enters the regrets, with the traverser's own reach behind the node.  It also enters the opponent's strategy sums,
-which are updated at the opponent's nodes on the way down.
+which are updated on the way down.
 
 This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
 both give the same bits on betting trees.
 
 Deals are played in groups of 32, or fewer in the smallest games (`deals_together`).  All paths of a group are drawn
 from the regrets before the group; then all its regret updates are added.  Groups begin at multiples of their length, so
-the result does not depend on where a run was stopped (`SampledSolver.run`).
+the result does not depend on where a run was stopped.
 
-Groups make this kernel fast, because a single path is a chain of cache misses.  All paths of a group go down together,
-one decision a round, and each row is prefetched one round before it is read.  Nothing in a round branches on a draw: a
-wrong prediction would discard the work begun on other paths.  A path that has ended is dropped by not counting it, and
-the traverser's and the opponent's decisions are in separate lists.  Indices are unsigned, because numba checks signed
-ones for being negative at each access.
+Groups make this kernel fast, because a single path is a chain of cache misses.  All paths go down together, one
+decision a round, and each row is prefetched one round before it is read.  Nothing in a round branches on a draw: a
+wrong prediction would discard the work begun on other paths.  Ended paths are dropped by not counting them, and the
+traverser's and the opponent's decisions are in separate lists.
 """
 
 import numpy as np
@@ -37,15 +36,13 @@ def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, eps
     """Run deals of a batch over a packed tree, in groups; return (iterations run, nodes touched).
 
     tree     [D] PACKED_NODE
-    tables   TableArrays, changed in place
-    deals    Deals
-    limits   [3] int64, indexed by START, STOP and NODE_LIMIT
+    limits   [3] int64, see START; the kernel stops after the group that reaches NODE_LIMIT
     weight   discount weight of the updates
-    rng      [4] uint64, changed in place
-    paths    Paths with 8 cells of strategy, changed in place
+    rng      [4] uint64, state of the generator
+    paths    Paths with 8 cells of strategy
     epsilon  float64 in (0, 1], probability of exploration
 
-    It stops after the first group that reaches limits[NODE_LIMIT].
+    `tables` (TableArrays), `rng` and `paths` are changed in place.
     """
     nodes, deal, share, together = 0, limits[START], exploration(epsilon), paths.place.shape[0] // 2
     for block in range(paths.to_sum.shape[0]):
