@@ -99,7 +99,7 @@ def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """For each game, or only one: name, description, parameters (default, or None where required), example, counts.
+    """For each game, or only one: name, description, parameters with their defaults, required ones, example, counts.
 
     Raises `ValueError` for a name that no game has.
     """
@@ -121,16 +121,18 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
             try:
                 described = _described(name, options_named("game", name))
             except ValueError as error:  # of a package that is broken: the others are listed all the same
-                described = {"name": name, "description": str(error), "parameters": {}}
+                described = {"name": name, "description": str(error), "parameters": {}, "required": []}
             found.append({**described, "example": None, "counts": None})
     return found
 
 
 def _described(name: str, options: type[GameConfig]) -> dict[str, Any]:
+    fields = msgspec.structs.fields(options)
     return {
         "name": name,
         "description": (options.__doc__ or "").split("\n")[0],
-        "parameters": {field.encode_name: _default(field) for field in msgspec.structs.fields(options)},
+        "parameters": {field.encode_name: _default(field) for field in fields},
+        "required": [field.encode_name for field in fields if field.required],
     }
 
 

@@ -2,7 +2,7 @@
 
 Shows:
 
-* What the pages show is what happens (test_pages)
+* What the pages show is what happens, each command in a process of its own (test_pages)
 """
 
 import json
@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commands import command
+from commands import command, processes
 from guests import guests_from
 from pages import blocks, commands, play
 from places import ROOT, RUNS
@@ -38,14 +38,16 @@ def printed(capsys):
 
 
 def test_the_tutorial(folder, capsys):
-    assert play(ROOT / "docs/tutorial-python.md", folder, command, printed(capsys)) > 10
+    with processes(folder) as run:
+        assert play(ROOT / "docs/tutorial-python.md", folder, run, printed(capsys)) > 10
     for name in ("my_games.py", "my_variants.py"):
         assert len((folder / name).read_text().splitlines()) <= 30
 
 
 def test_the_reference_of_the_python_interface(folder, capsys):
     shutil.copytree(RUNS / "games", folder / "games")
-    assert play(ROOT / "docs/api.md", folder, command, printed(capsys)) > 5
+    with processes(folder) as run:
+        assert play(ROOT / "docs/api.md", folder, run, printed(capsys)) > 5
 
 
 def test_programs_that_read_policies(folder, capsys):
