@@ -8,6 +8,7 @@ signals are left alone.  Only the standard library is imported here, as the hand
 import _thread
 import os
 import resource
+import select
 import signal
 import stat
 import sys
@@ -18,7 +19,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from math import inf
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TextIO
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 EXIT_RESUMABLE = 75
@@ -218,6 +219,16 @@ def settle() -> None:
         _program.waits = True
 
 
+def is_unread(stream: TextIO) -> bool:
+    """Return whether the reader of a stream has closed its pipe, as `head` does: that is no error."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno(), 0)
+    except (OSError, ValueError):  # it is no file, or closed
+        return False
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
 def end(status: int) -> None:
     """End the process with a status, whatever comes now: signals, or a terminal or reader that is gone."""
     for number in SIGNALS:
@@ -226,7 +237,7 @@ def end(status: int) -> None:
         try:
             stream.flush()
         except (OSError, ValueError) as error:
-            if stream is sys.stdout:
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
                 status = status or 1
                 with suppress(OSError, ValueError):
                     print(f"mccfr: standard output: {getattr(error, 'strerror', None) or error}", file=sys.stderr)

@@ -1,12 +1,14 @@
-"""Defects planted in the code that keeps files safe, and the tests that must fail with each.
+"""Defects planted in the code that keeps files safe and in estimators, and the tests that must fail with each.
 
 Those of `storage` are here, those of `abstraction`, `mccfr.runs` and `mccfr.policy` in `planted_in_runs`: a sync left
-out, an order swapped, a check skipped.  `planted_by_seed` has others, drawn from mechanical changes.
+out, an order swapped, a check skipped.  `planted_by_seed` has others, drawn from mechanical changes.  Those of
+evaluations, re-solving and experiments are in `planted_in_estimators`.
 `test_planted_defects.py` runs them all.
 """
 
 from mutants import Defect
 from planted_by_seed import DRAWN
+from planted_in_estimators import IN_ESTIMATORS
 from planted_in_runs import IN_RUNS
 
 DURABLE = "storage/test_durable.py"
@@ -369,4 +371,4 @@ IN_STORAGE = (
     ),
 )
 
-DEFECTS = (*IN_STORAGE, *IN_RUNS, *DRAWN)
+DEFECTS = (*IN_STORAGE, *IN_RUNS, *DRAWN, *IN_ESTIMATORS)

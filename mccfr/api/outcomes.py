@@ -8,6 +8,7 @@ from typing import Any
 from mccfr.api.records import Evaluation, MatchResult, Pathlike, evaluation_of, match_of
 from mccfr.api.running import Run, path_of, place_of
 from mccfr.api.solving import Solver
+from mccfr.arguments import checked
 from mccfr.config import outside
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.match import Contender
@@ -25,6 +26,7 @@ from mccfr.user_code import function_name
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
 
+@checked
 def evaluate(
     target: Strategic,
     method: str | type[Method] | Callable[[Profile], float] = AUTO,
@@ -74,6 +76,7 @@ def _method_of(function: Callable[[Profile], float]) -> type[Method]:
     return type(getattr(function, "__name__", "function"), (Method,), {"find": find, "__doc__": function.__doc__})
 
 
+@checked
 def match(
     a: Strategic | type[Program],
     b: Strategic | type[Program],
@@ -140,6 +143,7 @@ def _name(given: Strategic) -> str:
     return str(given.path if isinstance(given, Policy) else path_of(given))
 
 
+@checked
 def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
     """Open a policy directory.
 

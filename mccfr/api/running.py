@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.api.records import Evaluation, Pathlike, Progress, evaluation_of, plain
+from mccfr.arguments import checked
 from mccfr.config import outside
 from mccfr.config.examples import find_file, own_copy
 from mccfr.config.file import config_from, ignored_keys, load_document, override
@@ -33,6 +34,7 @@ _LIMITS = ("nodes", "iterations", "seconds", "workers")
 class Run:
     """A run directory, as `mccfr solve` makes it; opened by its path."""
 
+    @checked
     def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
         """`abstraction`: where the run's card abstraction lies, if it was moved.
 
@@ -63,6 +65,7 @@ class Run:
         """Every evaluation of the run, in order."""
         return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
+    @checked
     def export(
         self,
         out: Pathlike,
@@ -83,6 +86,7 @@ class Run:
         return export_run(opened, opened.build_game(), Path(out), options)
 
 
+@checked
 def solve(
     config: Pathlike | Mapping[str, Any],
     run: Pathlike | None = None,
@@ -140,6 +144,7 @@ def solve(
     return trained(*begun, terms)
 
 
+@checked
 def resume(
     run: "Pathlike | Run",
     *,

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.api.records import Pathlike, Progress, plain
+from mccfr.arguments import checked
 from mccfr.config import outside
 from mccfr.config.file import config_from, ignored_keys, to_document
 from mccfr.config.games import GameConfig
@@ -46,6 +47,7 @@ class ConfiguredGame(Game):
     origin: Mapping[str, Any] | None = None
 
 
+@checked
 def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None, **keys: Any) -> Game:
     """Any game of a configuration: `name` and `keys` are those of its `[game]` table.
 
@@ -65,6 +67,9 @@ def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None
     return ConfiguredGame(**parts, table=config.game, origin=_origin(config.abstraction))
 
 
+_game = game  # where an argument has this name
+
+
 def _origin(buckets: AbstractionConfig | None) -> Mapping[str, Any] | None:
     if buckets is None:
         return None
@@ -73,8 +78,9 @@ def _origin(buckets: AbstractionConfig | None) -> Mapping[str, Any] | None:
     return Abstraction(Path(buckets.path)).origin()
 
 
+@checked
 def solver(
-    game: Game,
+    game: str | Game | Callable[..., Game],
     algorithm: str | type[Algorithm] = "external-sampling",
     *,
     threads: int = 1,
@@ -84,6 +90,7 @@ def solver(
 ) -> "Solver":
     """Any algorithm on a game, in this process and in its memory.
 
+    game                     a `Game`, or what `mccfr.game` makes one of: a name or a function
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
                              the name of an entry point, or a class of one's own
     threads                  of an iteration, for full-width algorithms
@@ -112,8 +119,9 @@ def solver(
             f"mccfr.solver: threads = {threads}, and {algorithm!r} shares its work among processes: give mccfr.solve "
             "so many workers"
         )
-    table = game.table if isinstance(game, ConfiguredGame) else None
-    return Solver(game, msgspec.structs.replace(config, game=table or GameConfig()), threads)
+    made = game if isinstance(game, Game) else _game(game)
+    table = made.table if isinstance(made, ConfiguredGame) else None
+    return Solver(made, msgspec.structs.replace(config, game=table or GameConfig()), threads)
 
 
 def _as_variant(made: Variant | RegretRule | Callable[..., Any]) -> Variant:
@@ -171,6 +179,7 @@ class Solver:
         """Training time so far."""
         return self._solver.busy_seconds
 
+    @checked
     def run(
         self,
         *,
@@ -233,10 +242,12 @@ class Solver:
                 f"{error}, after {self.iterations:,} iterations of {code}: it must make numbers"
             ) from None
 
+    @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""
         return query(Profile(self.game, self.strategy()), line, hand, board)
 
+    @checked
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
         """Write the average strategy as a policy directory and open it.
 

@@ -6,11 +6,13 @@ from typing import Any
 
 from mccfr.api.records import Pathlike, plain
 from mccfr.api.running import CallbackReporter, require_main_thread, trained
+from mccfr.arguments import checked
 from mccfr.runs.results.line_spot import asked_spot
 from mccfr.runs.session.spot import Asked, start_spot
 from mccfr.runs.session.start import Terms
 
 
+@checked
 def spot(
     *,
     board: str,

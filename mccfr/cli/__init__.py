@@ -59,9 +59,11 @@ def _status_of(arguments: Sequence[str] | None) -> int:
         code = _explain(error, EXIT_BAD_INPUT)
     except (IsADirectoryError, PermissionError) as error:
         code = _explain(error, EXIT_FAILED if _is_inside_artefact(error) else EXIT_BAD_INPUT)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
-        code = EXIT_FAILED
+    except SystemExit as ended:  # click ends so where a pipe or connection is closed, with wrapped streams
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        sys.stdout, sys.stderr = (getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr))
+        code = 0 if signals.is_unread(sys.stdout) else _explain(ended.__context__, EXIT_FAILED)
     except (OSError, RuntimeError) as error:
         if str(error) == "can't start new thread":  # Python's text for it, as of 3.11
             error = RuntimeError(signals.no_threads_text())

@@ -28,7 +28,7 @@ def games(name: str | None, as_json: bool) -> None:
         click.secho(game["name"], bold=True, nl=False)
         click.echo(f"  {game['description']}")
         for key, default in game["parameters"].items():
-            click.echo(f"    {key} = {_toml(default)}")
+            click.echo(f"    {key} = {'(required)' if key in game['required'] else _toml(default)}")
         if game["counts"]:
             counts = game["counts"]
             example = ", ".join(f"{key} = {_toml(value)}" for key, value in game["example"].items()) or "as is"
@@ -41,7 +41,7 @@ def games(name: str | None, as_json: bool) -> None:
 def _toml(value: Any) -> str:
     """A parameter as a config would have it."""
     if value is None:
-        return "(required)"
+        return "(none)"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + "}"
     return json.dumps(value)

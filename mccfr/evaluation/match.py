@@ -36,6 +36,7 @@ from mccfr.rng import EVALUATION, new_stream
 LEAST_PAIRS = 100
 """Fewer say too little of how pairs differ: an interval from them would hold less often than it says."""
 _PLAYERS = 3
+_SEEDS = 2**64
 """Worker, so to say, whose stream names what players draw; 1 and 2 are the deals and the run-outs."""
 _ALL_IN_BOARDS = 1_000
 _FIGURES = ("chips", "allin", "aivat")
@@ -100,6 +101,8 @@ class Match(Units):
         Raises `ValueError` where neither is a policy, or their games differ in more than buckets and bets.
         """
         self.game = _common_game(contenders)
+        if not 0 <= seed < _SEEDS:
+            raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
         self._seed, self.names = seed, [contender.name for contender in contenders]
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]

@@ -104,9 +104,9 @@ def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
 
 
 def catalogue(only: str | None = None) -> list[dict[str, Any]]:
-    """Return name, description, parameters, example and counts of every game, or of one.
+    """Return name, description, parameters, required ones, example and counts of every game, or of one.
 
-    Parameters are mapped to their default, or None if required. Raises `ValueError` for an unknown name.
+    Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
     """
     installed = outside.installed(outside.GAMES)
     if only is not None and only not in (known := [*_CATALOGUE, *installed]):
@@ -126,16 +126,18 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
             try:
                 described = _described(name, options_named("game", name))
             except ValueError as error:  # a broken package: list the other games nevertheless
-                described = {"name": name, "description": str(error), "parameters": {}}
+                described = {"name": name, "description": str(error), "parameters": {}, "required": []}
             found.append({**described, "example": None, "counts": None})
     return found
 
 
 def _described(name: str, options: type[GameConfig]) -> dict[str, Any]:
+    fields = msgspec.structs.fields(options)
     return {
         "name": name,
         "description": (options.__doc__ or "").split("\n")[0],
-        "parameters": {field.encode_name: _default(field) for field in msgspec.structs.fields(options)},
+        "parameters": {field.encode_name: _default(field) for field in fields},
+        "required": [field.encode_name for field in fields if field.required],
     }
 
 

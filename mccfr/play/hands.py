@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mccfr.arguments import check_fields
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState
 from mccfr.games.real_rules import real_rules
@@ -30,6 +31,9 @@ class Hand:
     hole: tuple[str, str]
     board: str = ""
     names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, Hand)
 
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:

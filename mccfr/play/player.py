@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from random import Random
 from typing import Any, ClassVar
 
+from mccfr.arguments import checked
 from mccfr.games.betting import BettingRules, BettingState, amount_text, may_call, raise_bounds
 from mccfr.games.game import Game
 from mccfr.games.in_tree import InTree, TreeState
@@ -53,10 +54,12 @@ class Player(ABC):
     def prepare(self) -> None:  # noqa: B027  (most players have nothing to prepare)
         """Compile the kernels that the player needs at the table, before a hand is dealt."""
 
+    @checked
     def reseed(self, seed: int) -> None:
         """Draw from another seed's streams, from the next hand on."""
         self.seed = seed
 
+    @checked
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
         """Begin a hand.
 
@@ -72,6 +75,7 @@ class Player(ABC):
         self.position, self.hand, self.cards = position, hand, ""
         self._begin()
 
+    @checked
     def board(self, cards: str) -> None:
         """The whole board as it lies now, such as "Qs7h2d"; `ValueError` where it does not go on from the last one."""
         if not cards.startswith(self.cards):
@@ -83,6 +87,7 @@ class Player(ABC):
         """Position of the player to act; None where the betting is over."""
         return None if isinstance(self.state, int) else self.state.player
 
+    @checked
     def see(self, action: str) -> None:
         """Somebody has acted: `c`, `f`, `b` or `rN`, N chips over the whole hand; `ValueError` where that is not legal.
 
@@ -95,6 +100,7 @@ class Player(ABC):
         self._seen(state, action)
         self._note(action, after)
 
+    @checked
     def see_line(self, line: str) -> None:
         """The whole line of the hand as it stands now, of which what is new is seen.
 
@@ -106,6 +112,7 @@ class Player(ABC):
         for action in actions_of(known[len(seen) :]):
             self.see(action)
 
+    @checked
     def choose(self, seed: int | None = None) -> str:
         """The player's action, legal in the real game; it is taken as done.
 
@@ -204,6 +211,7 @@ class Program(Player):
             return False
         return "c" in self._listed if rules is None else may_call(rules, state)  # type: ignore[arg-type]
 
+    @checked
     def raises(self, shares: tuple[float, ...] = (0.0, 1.0)) -> list[str]:
         """Legal bets or raises, the smallest and the largest by default; none where none is legal.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.arguments import check_fields, checked
 from mccfr.cards.dealt import DealtCards
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
@@ -31,6 +32,7 @@ class PolicySpec(PlayerSpec):
     threshold: float = 0.0
 
     def __post_init__(self) -> None:
+        check_fields(self, PolicySpec)
         check_threshold(self.threshold)
 
     @property
@@ -58,6 +60,7 @@ class Seat(Player):
         reading: where in the policy's tree the hand is taken to be
     """
 
+    @checked
     def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
         """Sit down.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.arguments import require
 from mccfr.games.game import Game
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
@@ -74,6 +75,8 @@ class Profile(Behaviour):
 def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
     """(block, row, first slot, number of actions) of an infoset; `ValueError` if there is no such infoset."""
     arrays = game.tree.arrays
+    require(node, int, "node")
+    require(bucket, int, "bucket")
     if not 0 <= node < len(arrays.kind) or arrays.kind[node] != DECISION:
         raise ValueError(f"node {node} is not one of the tree's decisions")
     block = int(arrays.block[node])

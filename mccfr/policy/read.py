@@ -1,6 +1,7 @@
 """Reading a policy directory: rows of probabilities by mapped lookup, and the game rebuilt from its own arrays."""
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.arguments import checked
 from mccfr.games.game import Game
 from mccfr.games.locks import with_stated_locks
 from mccfr.games.real_rules import rules_of_document
@@ -74,7 +76,7 @@ class Policy(Behaviour):
 
     def _place(self, node: int, bucket: int) -> list[int]:
         """[block, row, first slot, number of actions], as `place` finds it."""
-        if 0 <= node < len(self._places):
+        if type(node) is type(bucket) is int and 0 <= node < len(self._places):
             found: list[int] = self._places[node].tolist()
             if found[0] >= 0 and 0 <= bucket < self._buckets[found[0]]:
                 return found
@@ -199,13 +201,15 @@ class Policy(Behaviour):
             self._check_row(block, bucket)
         return float(self._weights[block][bucket, row])
 
+    @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
         return query(self, line, hand, board)
 
+    @checked
     def export(
         self,
-        out: Path,
+        out: str | os.PathLike[str],
         *,
         format: str = "csv",  # noqa: A002 - the command's name
         board: str | None = None,
@@ -227,12 +231,13 @@ class Policy(Behaviour):
             raise ValueError(f"{format} has no rows that could be of hands: choose {' or '.join(BY_HAND)}")
         origin = self.meta["provenance"]
         may = replaceable(PROVENANCE[format], origin.get(RUN_ID), replace=replace)
-        check_output(out := Path(out), may)
+        check_output(path := Path(out), may)
         document = self.meta["game"]
         nothing = TableSet({})
-        export(self.game, document, self.strategy(), nothing, out, format, "", origin, board=board, replaceable=may)
-        return out
+        export(self.game, document, self.strategy(), nothing, path, format, "", origin, board=board, replaceable=may)
+        return path
 
+    @checked
     def frame(self, board: str | None = None) -> Any:
         """The strategy as a pandas DataFrame: a row for each infoset and action, columns as of `export`.
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import c_function, carray, errors, intrinsic, part_njit, types, uncached_njit
+from mccfr.arguments import checked
 from mccfr.user_code import UserCodeError, function_name, user_error
 
 _SAMPLES = (
@@ -104,6 +105,7 @@ class RegretRule:
         return made
 
 
+@checked
 def regret_rule(function: Function) -> RegretRule:
     """Return a regret rule made from a function; use it as the decorator `@mccfr.regret_rule`.
 

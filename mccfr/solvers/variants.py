@@ -28,6 +28,7 @@ from functools import wraps
 from math import exp, inf, isfinite, isnan, log
 from typing import Any
 
+from mccfr.arguments import check_fields
 from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
 from mccfr.solvers.rules import RegretRule
@@ -68,6 +69,9 @@ class Variant:
     averaging_power: Power = 0.0
     updates: str = "alternating"
     horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, Variant)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

@@ -20,6 +20,8 @@ REPLICATIONS = 4000
 PLAIN_MEAN = ("rest = value - ratio * weight", "rest = value - value.mean()")
 """A planted error: the standard error of a mean in place of a ratio's."""
 NORMAL = ("factor = student95(freedom)", "factor = _Z95")
+OF_ONE_BOARD = ("/ freedom / count * undrawn", "/ freedom * undrawn")
+"""Planted errors: intervals of few boards that are too narrow, and such as wide as those of one board."""
 
 
 @cache
@@ -80,6 +82,9 @@ def test_intervals_from_few_boards_hold_as_often_as_they_say(boards):
     if boards == 2:
         planted = mutant(intervals, NORMAL).ratio95
         assert coverage(planted, won, weight, boards) < 0.8
+    if boards == 10:
+        planted = mutant(intervals, OF_ONE_BOARD).ratio95
+        assert coverage(planted, won, weight, boards) > 0.99
 
 
 def test_the_error_of_a_plain_mean_is_caught():

@@ -30,6 +30,7 @@ from storage.outputs import check_output
 
 NETWORKS = "networks"
 """The export format of networks as they are."""
+_PROVENANCE = {**PROVENANCE, NETWORKS: networks_provenance}
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ class ExportOptions:
 
     def problem(self) -> str | None:
         """Why they do not go together; None where they do."""
+        if self.format not in _PROVENANCE:
+            return f"format = {self.format!r} is not one of {', '.join(_PROVENANCE)}"
         if self.is_simplified and self.format in RAW:
             return f"{self.format} holds the run's tables as they are: purify and threshold change strategies"
         if self.average is not None and self.format in RAW:
@@ -93,7 +96,7 @@ def export_run(
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
     reporter, form = reporter or Silent(), options.format
-    may = replaceable({**PROVENANCE, NETWORKS: networks_provenance}[form], run.run_id, replace=options.replace)
+    may = replaceable(_PROVENANCE[form], run.run_id, replace=options.replace)
     check_output(out, may)
 
     def read(checkpoint: Checkpoint) -> tuple[Strategy | Networks | TableSet, dict[str, Any]]:

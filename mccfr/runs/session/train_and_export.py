@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from mccfr.config.limits import limit_problems
+from mccfr.config.table import first_refused
 from mccfr.config.tables import RunSettings
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
@@ -21,12 +23,16 @@ from storage.held_directory import HeldDirectory, errors_shown
 def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
     """Settings with the limits of a session, and its workers, in place of those that are not None.
 
-    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.
+    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
+    `ValueError` for a number that a configuration may not have.
     """
     given = {key: value for key, value in limits.items() if value is not None}
     if {"nodes", "iterations", "seconds"} & set(given):
         given = {"nodes": None, "iterations": None, "seconds": None, **given}
-    return msgspec.structs.replace(settings, **given)
+    made = msgspec.structs.replace(settings, **given)
+    if problem := next(limit_problems(made), None) or first_refused(made, made.checks()):
+        raise ValueError(problem)
+    return made
 
 
 def train_and_export(

@@ -145,6 +145,7 @@ def test_units_follow_from_their_numbers_alone(tmp_path):
     kept = Effort(2, keep=tmp_path / "pairs")
     assert np.array_equal(match(contenders, 200, seed=6, effort=kept).pairs, whole.pairs)
     assert np.array_equal(match(contenders, 260, seed=6, effort=kept).pairs[:100], whole.pairs)
+    assert match(contenders, 201, seed=6, effort=kept).hands == 202
     refused("units of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
 
 

@@ -80,6 +80,10 @@ def test_what_is_played_follows_from_the_public_state():
     live = first.ranges[1] > 0
     assert np.array_equal(first.played(), second.played()) and np.array_equal(first.ranges, second.ranges)
     assert first.played()[:, live].sum(axis=0) == pytest.approx(1) and (first.played()[:, ~live] >= 0).all()
+    arrays, bucket = first._game.tree.arrays, first._game.cards.listed().bucket[0][1, 0][live]
+    block, slot = int(arrays.block[first._node]), int(arrays.slot[first._node])
+    rows = first._strategy.probability[block][bucket, slot : slot + len(first.actions)]
+    assert 0 in bucket and np.array_equal(first.played()[:, live], rows.T)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
     assert seat.public_state() is seat.public_state(), "what was solved is kept"
     seat.see("r1200")
