@@ -102,11 +102,8 @@ def new_packed_worklist(
 def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
 
-    tree, deals  [D] PACKED_NODE, Deals
-    tables   TableArrays, changed in place
-    limits   [3] int64, indexed by START, STOP and NODE_LIMIT, where the batch ends early
-    weight   discount weight of the updates
-    rng, work, pruning  [4] uint64 and PackedWorklist for D nodes, both changed in place; Pruning
+    `tree` is [D] PACKED_NODE, `limits` [3] int64 (START, STOP, NODE_LIMIT: the last iteration may pass it), `weight`
+    that of the updates, `rng` [4] uint64 and `work` for D nodes; tables, rng and work are changed in place.
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
     order, start, slot, own, first_value, value, sigma = work[:7]
