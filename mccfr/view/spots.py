@@ -149,7 +149,7 @@ class Spots:
         }
 
     def spot(self, line: str, board: str = "") -> dict[str, Any]:
-        """The spot that a line leads to on a board, as docs/view.md lists it.
+        """The spot that a line leads to on a board, as docs/http.md lists it.
 
         line   as `mccfr.trees.lines` reads it; in games with a real betting any legal bets
         board  all board cards of the line's street; of an earlier street: what the players hold is left out then, and
