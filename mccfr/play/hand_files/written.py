@@ -1,4 +1,4 @@
-"""Files of hands as they are written: PHH, or PokerStars' text under a name that ends with `.stars.txt`."""
+"""Writes hand files: PHH, or PokerStars' text format if the name ends with `.stars.txt`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,14 +17,14 @@ _HEAD = b"# mccfr hands\n"
 
 
 def is_hands(path: Path) -> bool:
-    """Whether a file is one of hands that was written here, which may be replaced."""
+    """Return whether a file is a hand file of this program, which may be overwritten."""
     return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
 
 
 def write_hands(path: Path, hands: Sequence[Hand], game: HoldemGame) -> None:
-    """Write hands in the place of an earlier file of them, in one step: as a `.phhs` file, numbered from 1, or as text.
+    """Write hands to a file atomically, as numbered `.phhs` tables or PokerStars' text.
 
-    Raises as `phh` and `hands_text`, and `FileExistsError` where something else than an earlier file of hands is there.
+    Raises as `phh` and `hands_text`, and `FileExistsError` if the path holds anything but an earlier hand file.
     """
     if path.name.endswith(STARS):
         parts = [hands_text(hands, game, datetime.now()).encode()]
