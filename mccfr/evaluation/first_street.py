@@ -35,7 +35,7 @@ from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
-_SECOND = 1  # the street whose boards are units
+_SECOND = 1  # the street whose boards are samples
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 

@@ -200,7 +200,7 @@ class HandValues:
             self.listed = None if self._drawn > 1 else CARD_COUNT - len(board) if self._drawn else 1
         self._totals: tuple[Floats, Floats, Floats] | None = None
         self._boards: list[tuple[float, float, float]] = []
-        self._drawn_values: list[npt.NDArray[np.float32]] = []  # of each drawn board [A + 1, H]: actions, then weight
+        self._drawn_values: list[npt.NDArray[np.float32]] = []  # per drawn board [A + 1, H]: action values, weight
 
     @property
     def boards(self) -> int:

@@ -128,7 +128,7 @@ class ResolvedBoards:
             return 0.0
         ways = list(self._ways_out(solved, own))
         cards = [card for card in range(self._game.cards.deck_size) if card not in board]
-        chance = 1 / (len(cards) - 4)  # of each river, once both hands are known
+        chance = 1 / (len(cards) - 4)  # probability of each river, given both hands
         less, shares = 0.0, np.repeat([way.share for way in ways], len(cards))
         for place, weight in _drawn(shares, RIVERS, random):
             way, lies = ways[place // len(cards)], (*board, cards[place % len(cards)])

@@ -18,7 +18,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent import futures  # whose pool of processes is imported where it is made
+from concurrent import futures  # imports its process pool on first use only
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -100,7 +100,7 @@ def play_units(
     a signal, and `RuntimeError` if a worker dies.
     """
     found = np.zeros((count, units.fields))
-    if effort.keep is not None:  # reading whole strategies takes time
+    if effort.keep is not None:  # fingerprints read whole strategies: slow
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
     with closing(_KeptUnits(effort.keep, what, units.fields)) as kept, signals_noted(spared=0):
         done = 0
@@ -164,7 +164,7 @@ def shared(
         following = iter(left)
         while True:
             for unit in following:
-                with signals_held():  # the first submit starts workers; a signal in between would leave them running
+                with signals_held():  # the first submit starts the workers; interrupting that would hang
                     waiting[pool.submit(_play, unit)] = unit
                 if len(waiting) >= 2 * workers:
                     break
@@ -280,7 +280,7 @@ class KeptFile:
             file.close()  # the process that created the file has removed it
 
     def append(self, record: bytes) -> None:
-        """Append a record; it is synced to disk within about a second of later appends."""
+        """Append a record; the file is synced to disk at most once per second."""
         if self._file is None or self.path is None:
             return
         if not self._begun:

@@ -1,10 +1,10 @@
 """Features of hands from their action values under policies, for buckets with `features = "values"`.
 
-WEVA (Li & Huang 2026) groups hands whose values were similar in the iterations of a short run. Here the policies are
-checkpoints of such a run on existing buckets. A hand has one feature for each policy, decision of either player on
-the street, and action. It is the hand's mean chips if both players continue by the policy: counterfactual value
-divided by the weight of the opposing hands. The hand's own reach does not count. Each policy plays uniformly with
-probability `EXPLORED`, so that all decisions are reached.
+WEVA (Li & Huang 2026) groups hands whose values were similar in the iterations of a short run. Here the iterations
+are policies exported from such a run on existing buckets. A hand has one feature for each policy, decision of either
+player on the street, and action. It is the hand's mean chips if both players continue by the policy: counterfactual
+value divided by the weight of the opposing hands. The hand's own reach does not count. Each policy plays uniformly
+with probability `EXPLORED`, so that all decisions are reached.
 
 If many boards may follow, they are drawn. Suit-isomorphic hands then have equal features only in expectation, and
 `abstraction.values` averages over them.

@@ -138,7 +138,7 @@ def won_chips(game: Played, holes: Sequence[str], board: Sequence[str]) -> float
 
 
 def shown(text: str) -> str:
-    """Return another program's text for a message: shortened and without control characters."""
+    """Return another program's text for a message: shortened, quoted and escaped to ASCII."""
     return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 

@@ -122,8 +122,8 @@ class MatchLog:
         what    describes the match
         replay  validates its lines
 
-        Raises `FileExistsError` if the file is no log, `ValueError` if another process writes it or it is of another
-        match, and `TableError` with the line number if it is damaged.
+        Raises `FileExistsError` if the file is no log. Raises `ValueError` if another process writes it or it is of
+        another match. Raises `TableError` with the line number if it is damaged.
         """
         self.path, self.hands, self.score = path, list[LoggedHand](), ""
         self._replay = replay

@@ -1,4 +1,4 @@
-"""One hand at a JSON server: validates the server's state by the rules and returns the player's action.
+"""Plays one hand at a JSON server: validates the server's state by the rules and answers.
 
 Servers send the whole hand with every response, after their own action. Actions are `k` (check), `c`, `f` and `bN`,
 with N the chips on this street, and `/` between streets. An all-in may end with the `/` of the remaining streets, or

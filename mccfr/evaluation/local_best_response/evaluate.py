@@ -94,7 +94,7 @@ def local_best_response(
     least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
     if hands is not None and hands < least:
         raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
-    # STREETS begins with the last of the hand.
+    # STREETS lists the last street first.
     solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
     lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
     deals = listed_deals(side)
@@ -142,7 +142,7 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 
 def _betting(side: Profile) -> Translation | InTree:
     """Return the default betting of the responder."""
-    real = real_betting(side.game)  # refuses games without cards
+    real = real_betting(side.game)  # raises for games without cards
     return real if side.game.cards.boards is None else InTree(side.game.tree)
 
 

@@ -39,7 +39,7 @@ class Rivals:
         self.known = tuple(board.cards[: board.table.known[street]])
         self.live = ~board.hits(0, len(self.known)).astype(bool)
         left = CARD_COUNT - len(self.known)
-        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # of a pair of hands among all that the board leaves
+        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # probability of a pair of hands
 
     def buckets(self) -> npt.NDArray[np.int32]:
         """Return [1326] the policy's bucket of each hand."""

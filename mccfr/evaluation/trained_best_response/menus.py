@@ -108,7 +108,7 @@ def _numbered(meeting: JointTree) -> _Numbering:
     room = actions + np.bincount(family[shared], minlength=families)
     start = 1 + np.cumsum(room) - room
     first_group = group[new_family]
-    in_family = start[family] + group - first_group[family]  # of the action
+    in_family = start[family] + group - first_group[family]  # new number of the action's node
     before = np.cumsum(shared) - shared
     below = start[family] + actions[family] + before - before[new_family][family]
     place = np.zeros(len(parent), np.int64)

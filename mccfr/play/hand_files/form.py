@@ -14,7 +14,7 @@ Lines = Iterable[tuple[int, str]]
 ROLES = ("big blind", "button")
 """Default names of players by position."""
 _STREETS = (0, 3, 4, 5)
-_SAME = 1e-6  # of a big blind
+_SAME = 1e-6  # tolerance between chips, in big blinds
 
 
 class HandFormat(NamedTuple):

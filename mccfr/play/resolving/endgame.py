@@ -1,4 +1,8 @@
-"""Builds the rest of a real hold'em hand as a subgame, from any betting state after the flop, in real chips."""
+"""Builds the rest of a real hold'em hand as a subgame, from any postflop betting state.
+
+Chips in the pot, the player to act and the last raise are the table's real ones; later bets follow a menu. A subgame
+may therefore begin with a bet that is in no policy's tree.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -103,7 +103,10 @@ class Resolving(Gadget):
     """The opponent enters with any dealt hand, or takes the hand's alternative."""
 
     def __init__(self, dealt: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
-        """Take the deal's weights [H] (not those of the opponent's strategy) and counterfactual alternatives [H]."""
+        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+
+        The weights are those of the deal, not of the opponent's strategy.
+        """
         super().__init__(len(dealt), mistaken)
         self._dealt, self._alternatives = dealt, alternatives
         self._enter, self._leave = np.zeros_like(dealt), np.zeros_like(dealt)
@@ -143,7 +146,10 @@ class Maxmargin(Gadget):
     def __init__(
         self, dealt: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
     ) -> None:
-        """Take deal and alternatives [H]; `opponent_weight` [H] is the player's weight against each hand, or 0."""
+        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+
+        opponent_weight  [H] weight of the player's hands without common cards; 0 if there are none
+        """
         super().__init__(len(dealt), mistaken)
         self._live = (dealt > 0) & (opponent_weight > 0)
         self._alternatives = alternatives

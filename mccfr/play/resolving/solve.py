@@ -5,10 +5,10 @@ iteration the opponent's traversal comes first and its hands' values update the 
 mistakes, is then the opponent's range in the player's traversal. An infoset's regrets do not depend on its own
 player's range, so nothing else changes.
 
-A spot with shared buckets on later streets (`Spot.merged`) is solved by CFR-BR on BOARDS sampled boards per
-iteration, since 2,352 turns and rivers follow a flop. On the last street the opponent plays a best response with
-every real hand (`RespondedSampling`). The opponent's gain against the whole solution is computed on all boards
-(`Resolved.excess_chips`). Maxmargin is not supported there.
+A spot with shared buckets on later streets (`Spot.merged`) has too many boards: 2,352 turns and rivers follow a
+flop. It is solved by CFR-BR on BOARDS sampled boards per iteration. On the last street the opponent plays a best
+response with every real hand (`RespondedSampling`). The opponent's gain against the whole solution is computed on
+all boards (`Resolved.excess_chips`). Maxmargin is not supported there.
 
 Chips are those of the whole hand. Counterfactual values are linear in the player's range. Internally the range is
 scaled to sum 1, so that precision does not depend on the probability of reaching the spot.
@@ -277,14 +277,14 @@ class _Responded(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         game = side.spot.game
-        schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # an iteration
+        schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # one period per iteration
         self._cfr = RespondedSampling(game, seed=seed, options=replace(OPTIONS, schedule=schedule))
         self._factor, self._begun = side.spot.board_factor, begun
         for block, table in enumerate(begun or ()):
             if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]
-            held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # hands of a bucket, on a board
+            held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # mean hands per bucket and board
             self._tables[name][:] = BEGUN_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:

@@ -1,7 +1,7 @@
 """The subgame from one decision on one board, with every hand an infoset of its own.
 
-A spot is public: ranges are arguments of its methods. Its cards are those of the real game, whatever a strategy's
-buckets. Solutions and best responses are therefore exact in the real game.
+A spot is public: ranges are arguments of its methods. Its cards are those of the real game and not merged into a
+strategy's buckets. Solutions and best responses are therefore exact in the real game.
 
 If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. A strategy there is
 a table by bucket, while best responses are still those of real hands.
@@ -144,7 +144,10 @@ class Spot:
         return self._root_values(FOLLOW, player, other, tables)
 
     def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the walk's values at the root; in float32 for merged spots, with errors of a millionth of the pot."""
+        """Return the walk's values at the root.
+
+        Merged spots are walked in float32, with errors of about a millionth of the pot.
+        """
         dtype = np.float32 if self.merged else np.float64
         reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
         reach[1 - player] = other

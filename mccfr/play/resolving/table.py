@@ -363,7 +363,10 @@ class PublicState:
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
-        """Return the next street's spot by the solution in force after a street-ending action, and the ranges there."""
+        """Return the next street's spot by the solution in force, and both ranges there.
+
+        number  of the action that ends this street
+        """
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
         boards = self._game.cards.listed().board_cards[1].tolist()

@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class SupposedRange(SeenRange):
-    """The range of a player who is assumed to play a policy, whatever its real actions.
+    """The range of a player who is assumed to play a policy, even if its real actions differ.
 
     An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
     """
@@ -125,7 +125,7 @@ class Watcher:
         return found
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's continuation in a subgame (`mccfr.play.resolving.endgame`) that begins at a state.
+        """Return the policy's continuation in a subgame (`endgame`) that begins at a state.
 
         Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
         amount. Hands of weight 0 play uniformly.

@@ -1,9 +1,10 @@
 """Re-solves every spot of a street into a whole strategy, for games small enough for exact evaluation.
 
 For each player, decision that begins the street, and board, the strategy in force is replaced by the re-solved one.
-The opponent's value is then at most the value before plus the gaps. With gap g in chips per hand, the opponent's
-hands at that root together win at most g above their alternatives, weighted by the deal and the player's reach. The
-sum over roots bounds the total (Burch, Johanson & Bowling 2014, theorem 1, with an error for each root).
+The opponent's value is then at most the value before plus the gaps. A gap is g chips per hand that gets there. All
+the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and the
+player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2014, theorem 1, with an error for
+each root).
 """
 
 from collections.abc import Iterator, Sequence
