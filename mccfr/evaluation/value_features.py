@@ -1,13 +1,13 @@
-"""What every hand is worth at every decision of a street: features for buckets that know it (`features = "values"`).
+"""Features of hands from their action values under policies, for buckets with `features = "values"`.
 
-WEVA (Li & Huang 2026) puts hands together that had alike values in the iterations of a short run.  Here the run is one
-of the program's own, on buckets that are there, and its iterations are policies of it: a hand's features are, for each
-policy, decision of either player on the street and action, the chips that it wins on average if both go on by the
-policy: its counterfactual value over the weight of the hands that it meets.  So what it met on the way counts, and how
-often it comes there does not.  Every policy plays uniformly once in `1 / EXPLORED` decisions, that all are met.
+WEVA (Li & Huang 2026) groups hands whose values were similar in the iterations of a short run. Here the iterations
+are policies exported from such a run on existing buckets. A hand has one feature for each policy, decision of either
+player on the street, and action. It is the hand's mean chips if both players continue by the policy: counterfactual
+value divided by the weight of the opposing hands. The hand's own reach does not count. Each policy plays uniformly
+with probability `EXPLORED`, so that all decisions are reached.
 
-Ours: the boards that follow one are drawn where they are many, and then hands that a renaming of suits makes alike are
-alike only in the mean, which `abstraction.values` takes.
+If many boards may follow, they are drawn. Suit-isomorphic hands then have equal features only in expectation, and
+`abstraction.values` averages over them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,16 +40,15 @@ from storage.manifest import content_hash
 
 EXPLORED = 0.01
 FOLLOWING = (16, 4)
-"""Of the whole deck, boards of the next street that are drawn for each board, and of the street after that for each of
-these; elsewhere all that follow are walked."""
+"""Drawn boards of the next street for each board, and of the street after for each of these (full deck only)."""
 _FAR_FROM_ZERO = 2.0**40
-"""What reach is multiplied with: products of both players' may be 1e-40, which float32 has not."""
+"""Factor on reach: products of both players' reach may be 1e-40, which underflows in float32."""
 Floats = npt.NDArray[np.floating]
 Cells = npt.NDArray[np.float32]
 
 
 def run_outs(cards: DealtCards, street: int, boards: Sequence[Board], seed: int) -> ListedCards:
-    """Some boards of a street, each with the boards before it and some of those that may follow, as listed cards."""
+    """Return boards of a street, with their earlier boards and some later ones, as listed cards."""
     paths = [cards.path(street, board) for board in boards]
     known = [[path[here] for path in paths] for here in range(1, street + 1)]
     parents = [np.zeros(len(boards), np.int32), *[np.arange(len(boards), dtype=np.int32)] * (street - 1)]
@@ -90,11 +89,10 @@ def _cards(cards: DealtCards, street: int, board: Board) -> list[int]:
 
 
 def street_features(side: Profile, street: int, boards: Sequence[Board], seed: int = 0) -> Cells:
-    """[boards, H, D] chips that hands win on average at decisions of a street, by player, decision and action; 0 where
-    a hand cannot be.
+    """Return [boards, H, D] mean chips of hands at the decisions of a street; 0 for impossible hands.
 
-    Walks are in float32 of the whole deck, as `board_game`, and have a row of the street's tables for each hand on each
-    board.
+    D counts (player, decision, action). Walks are in float32 for the full deck, as in `board_game`. Each hand on
+    each board has its own row in the street's tables.
     """
     cards, tables, _ = known_rows(side.game, side.strategy, run_outs(side.game.cards.at_table(), street, boards, seed))
     held, bucket = cards.bucket[street] != NO_BUCKET, list(cards.bucket)
@@ -118,7 +116,7 @@ def street_features(side: Profile, street: int, boards: Sequence[Board], seed: i
 
 
 def _arrivals(public: PublicTree, street: int, player: int) -> PublicTree:
-    """The tree where each way out of a street pays a player a chip: what his hands win is the weight that they meet."""
+    """Return the tree in which each leaf of a street pays a player 1 chip: values become opposing weights."""
     trees = public.trees
     here = np.repeat(trees.street, np.diff(trees.first)) == street
     ends = np.isin(trees.kind, (AT_FOLD, AT_SHOWDOWN)) | (here & (trees.kind != AT_DECISION))
@@ -127,30 +125,30 @@ def _arrivals(public: PublicTree, street: int, player: int) -> PublicTree:
 
 
 def _choices(public: PublicTree, tables: Sequence[Floats], street: int, player: int) -> Floats:
-    """[slots, cells] what a player's hands win by each action of a street, times their reach."""
+    """Return [slots, cells] chips of a player's hands by each action of a street, times their reach."""
     own, kept = 2 * street + player, [np.zeros((0, 0), table.dtype) for table in tables]
-    for block in (player, own):  # of the first street too: his range is walked only where its choices are asked for
+    for block in (player, own):  # the walk tracks the player's range only if the first street has choices too
         kept[block] = np.zeros((2 * len(tables[block]), tables[block].shape[1]), tables[block].dtype)
     Walk(public, tables, choices=kept).values(player)
     return kept[own][: len(tables[own])]
 
 
 class ProfileValues:
-    """`abstraction.values.ValueSource` by policies: for each of them the columns of `street_features`, side by side."""
+    """`abstraction.values.ValueSource` from policies: columns of `street_features` of all policies."""
 
     def __init__(self, recipe: Recipe, identity: str, sides: Callable[[], Sequence[Profile]]) -> None:
-        """`sides` gives the policies, of the recipe's deck, once they are needed; `identity` tells them from others."""
+        """Take a function that opens the policies (of the recipe's deck) when needed, and their hash."""
         self._recipe, self.identity, self._open, self._lock = recipe, identity, sides, Lock()
         self._sides: Sequence[Profile] | None = None
 
     def _opened(self) -> Sequence[Profile]:
-        """The policies, opened once."""
+        """Return the policies, opened once."""
         with self._lock:
             self._sides = sides = self._sides or self._open()
         return sides
 
     def check(self, streets: Sequence[str]) -> None:
-        """Raise `ValueError` for a policy that cannot be opened or is of other cards, and where nobody decides."""
+        """Raise `ValueError` for policies that cannot be opened, have other cards, or no decision on a street."""
         for street in streets:
             if not any(side.game.tree.row_slots[2 * STREETS.index(street) :][:2].any() for side in self._opened()):
                 raise ValueError(
@@ -158,7 +156,7 @@ class ProfileValues:
                 )
 
     def __call__(self, street: str, boards: npt.NDArray[np.int64]) -> Cells:
-        """What hands are worth by each policy, side by side."""
+        """Return the features of a street's boards, with the columns of all policies side by side."""
         sides = self._opened()
         here, known = STREETS.index(street), boards.tolist()
         if self._recipe.deck is None:
@@ -167,9 +165,9 @@ class ProfileValues:
 
 
 def policy_values(recipe: Recipe, base: Path) -> ProfileValues | None:
-    """By policies of `recipe.values`, which lie in `base`; None where there are none.
+    """Return features from the policies in `recipe.values`, relative to `base`; None if there are none.
 
-    Raises as `Policy.open`; `ValueError`, when they are opened, for one of other cards than the recipe's.
+    Raises as `Policy.open`, and `ValueError` when a policy with other cards than the recipe's is opened.
     """
     paths = [base / name for name in recipe.values]
 
@@ -200,6 +198,6 @@ def _of_deck(cards: Cards, recipe: Recipe) -> bool:
 
 
 def builder(recipe: Path, out: Path, workers: int = 1, progress: Progress | None = None) -> Builder:
-    """Builds the abstraction of a recipe's file, with what hands are worth by the policies that it names."""
+    """Return a builder of a recipe file's abstraction, with features from the policies that it names."""
     loaded = load_recipe(recipe)
     return Builder(loaded, out, workers, progress, values=policy_values(loaded, recipe.parent))

@@ -1,5 +1,7 @@
-"""The only list of evaluation methods: those that come with the program, and users' own, which are named in the
-configuration or on the command line, or by an entry point (`mccfr.config.outside`).
+"""Registry of evaluation methods, built-in and user-defined.
+
+See `mccfr.config.outside` for how user-defined methods are loaded from a configuration, the command line or entry
+points.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,16 +68,16 @@ _NOTHING = dict.fromkeys(
 
 
 def load_method(name: str, beside: Sequence[Path] = ()) -> None:
-    """Import a method that is named as `module:Class`, outside of a configuration; `ValueError` where that fails.
+    """Import a method named as `module:Class` outside a configuration; `ValueError` if that fails.
 
-    beside  directories in which the module is looked for first
+    beside  directories searched first for the module
     """
     if outside.is_reference(name) and not outside.is_loaded(outside.METHODS, name):
         outside.load(outside.METHODS, name, "method", beside)
 
 
 def method_named(name: str) -> Method:
-    """The method of a name; `ValueError` for an unknown one, or one that has not been loaded."""
+    """Return the method of a name; `ValueError` if it is unknown or not loaded."""
     if name in _METHODS:
         return _METHODS[name]
     found = outside.find(outside.METHODS, name)
@@ -96,9 +98,9 @@ def method_named(name: str) -> Method:
 
 
 def method_for(game: "Game", name: str) -> Method:
-    """The method of a name, whether it suits the game or not; of "auto" the first that does, if one does.
+    """Return the method of a name, or for "auto" the first that suits the game.
 
-    Raises `ValueError` for an unknown one.
+    For "auto" without any suitable method it is `exact`. Raises `ValueError` for an unknown name.
     """
     if name != AUTO:
         return method_named(name)
@@ -109,7 +111,7 @@ def method_for(game: "Game", name: str) -> Method:
 
 
 def check_method(game: "Game", name: str) -> Method:
-    """As `method_for`; `ValueError` where a game cannot be measured by it too."""
+    """Return `method_for`; `ValueError` also if the method cannot measure the game."""
     method = method_for(game, name)
     with calling(method.problem):
         problem = method.problem(game)
@@ -121,9 +123,9 @@ def check_method(game: "Game", name: str) -> Method:
 
 
 def line_kind(name: str) -> type[EvaluationLine] | None:
-    """What a line of evaluations.jsonl must hold, by its method; None where there is no such method.
+    """Return the record type of a method's lines in evaluations.jsonl, or None for an unknown method.
 
-    A user's method that is not loaded is not imported for it: its lines hold what every line does.
+    A user's method that is not loaded is not imported; its lines have only the common fields.
     """
     if _is_at_hand(name):
         return method_named(name).line
@@ -131,21 +133,21 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
 
 
 def record_text(record: Record, took: str) -> str:
-    """A record as one line for people, whether or not its method is loaded; `took` is the time."""
+    """Return a record as one line of text, even if its method is not loaded; `took` is the time."""
     if _is_at_hand(record["method"]):
         return method_named(record["method"]).text(record, took)
     return f"value {record['value_chips']:.6g} by {record['method']} ({took})"
 
 
 def options_of_all() -> dict[str, Declared]:
-    """Every option of the methods that come with the program, by its keyword."""
+    """Return all options of the built-in methods by keyword."""
     return declared(*(method.options for method in _METHODS.values()))
 
 
 def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
-    """The options of a method, as they are given or as its struct has them; what is None is not given.
+    """Return a method's options struct with the given values; None means not given.
 
-    Raises `ValueError` for one that the method has not; `boards` and `seed` are left out there.
+    Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
     known, given = declared(method.options), {name: value for name, value in given.items() if value is not None}
     for name in given:
@@ -156,7 +158,7 @@ def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
 
 
 def _is_at_hand(name: str) -> bool:
-    """Whether a method can be asked without importing anything."""
+    """Return whether the method is available without an import."""
     return name in _METHODS or outside.is_loaded(outside.METHODS, name)
 
 
@@ -167,10 +169,13 @@ def measure(
     opponent: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """One evaluation as a record: the fields of `evaluate --json`, and of a line of evaluations.jsonl but for counts.
+    """Evaluate a strategy and return the record, as printed by `evaluate --json`.
 
-    against, opponent  the strategy that `side` is played against and its name, for methods that `meet` one
-    options            of the method, as `options_for` takes them
+    A line of evaluations.jsonl has these fields and the training counters.
+
+    against, opponent  strategy that `side` plays against and its name, for methods that `meet` one
+    options            of the method, as in `options_for`
+
     Raises `ValueError` as `check_method`, and for options that the method does not take.
     """
     from abstraction.kernels.compiling import working_seconds
@@ -191,7 +196,7 @@ def measure(
 
 
 def _check_line(method: Method, record: Record) -> None:
-    """Raise `UserCodeError` where a record of a user's method is not what its `line` says: no run could keep it."""
+    """Raise `UserCodeError` if the record of a user's method does not match its `line` type."""
     counts = {"nodes_touched": 0, "iterations": 0, "checkpoint": None}
     try:
         msgspec.convert(counts | dict(record), method.line)
@@ -201,7 +206,7 @@ def _check_line(method: Method, record: Record) -> None:
 
 
 def _found(method: Method, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-    """What a method finds; `UserCodeError` where a user's raises, or finds something that is no finite number."""
+    """Return the method's result; `UserCodeError` if a user's method raises or gives a non-finite number."""
     with calling(method.find):
         found = method.find(side, against, options)
     if not is_foreign(method.find):
