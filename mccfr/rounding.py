@@ -7,9 +7,9 @@ Stochastic rounding has an error of mean 0 and a standard deviation of at most 2
 sum s has a variance of at most x·ulp(s).  Over all additions this is (m - 2/3)/m^2 · 2^-23 of the square of a sum
 2^K·m, 1 <= m < 2, with its maximum at m = 4/3.
 
-There are two forms.  float64 numbers, such as discounted sums, are rounded with 29 bits, the number of digits that
-float64 has beyond float32.  Additions in kernels stay in float32 and use 23 of these bits.  There the addend is
-rounded to nearest, and probabilities are multiples of 2^-23, so that additions below 2^-46 of a sum are lost.
+float64 numbers, such as discounted sums, are rounded with 29 bits, the digits that float64 has beyond float32.
+Additions in kernels stay in float32 and use 23 of these bits.  There the addend is rounded to nearest, and
+probabilities are multiples of 2^-23, so that additions below 2^-46 of a sum are lost.
 
 One word of 64 random bits serves a whole row; each lane (action or hand) derives 29 bits from it.
 """

@@ -1,8 +1,8 @@
 """Handles the signals that end the program: handlers, exception and exit statuses.
 
 The first signal ends the current work.  Further signals within a second count as the same request, later ones as a
-second request.  Python runs handlers in the main thread only, so contexts in other threads do nothing.  The module
-imports only the standard library, because handlers must be set before anything else is imported.
+second request.  Contexts in other threads than the main one do nothing, because Python runs handlers there only.  The
+module imports only the standard library, because handlers must be set before other imports.
 """
 
 import _thread

@@ -1,8 +1,8 @@
 """Experiments of the papers as data: runs, panels of the plots, and comparisons of curves.
 
-D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization. P: Brown & Sandholm
-2015, Regret-based pruning in extensive-form games. N: newer variants: Xu et al. 2024, Zhang, McAleer & Sandholm 2026
-(`mccfr/solvers/variants.py`).
+* D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization.
+* P: Brown & Sandholm 2015, Regret-based pruning in extensive-form games.
+* N: newer variants: Xu et al. 2024, Zhang, McAleer & Sandholm 2026 (`mccfr/solvers/variants.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Soak test: hours of training, evaluating and exporting with injected faults.
 
-It runs three runs in turn, each again and again from the start (one "life"): a blueprint of whole hold'em (game and
-cards of hunl-fine), trained, evaluated by local best response and exported; hold'em in strata with most blocks on disk;
-and a run on two machines, simulated by processes.  Each session has one fault (`soak_troubles`).
+Three runs take turns, each repeated from the start; one repetition is a "life".  The first is a blueprint of whole
+hold'em (hunl-fine), trained, evaluated by local best response and exported.  The second is hold'em in strata with most
+blocks on disk; the third is on two machines, simulated by processes.  Each session has one fault (`soak_troubles`).
 
 After each session no process may be left, `verify` must pass, and no more nodes may be lost than the fault has damaged.
 A finished life must have the tables of an undisturbed one bit for bit, or a bound within its interval.  Memory, open

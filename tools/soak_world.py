@@ -143,18 +143,18 @@ class Command:
             )
 
     def lives(self) -> bool:
-        """Return whether it is running; observes its processes every half second."""
+        """Return whether the command is running; observes its processes every half second."""
         if time.monotonic() > self._looked + _LOOKS_SECONDS:
             self.place.look()
             self._looked = time.monotonic()
         return self.process.poll() is None
 
     def helpers(self) -> list[int]:
-        """Return the ids of its processes except the first."""
+        """Return the ids of the command's processes except the first."""
         return [number for number in self.place.processes() if number != self.process.pid]
 
     def end(self) -> tuple[int, str]:
-        """Wait for its end; return (exit status, output)."""
+        """Wait for the command's end; return (exit status, output)."""
         while self.lives():
             time.sleep(0.02)
         return self.process.returncode, self.log.read_text(errors="replace")

@@ -46,7 +46,7 @@ def evaluate(
     options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr, `nodes` of trained-br
 
     Raises `ValueError` if the method is unknown, does not suit the game, or has no such option.  Raises it too for an
-    opponent that the method does not use, and a checkpoint that does not exist.
+    opponent that the method does not use, and a `checkpoint` of a solver or policy.
     """
     if not isinstance(method, str | type):
         method = _method_of(method)
@@ -106,7 +106,7 @@ def match(
 
 
 def _player(given: Strategic | type[Program], manner: Manner) -> Opened:
-    """Return a player for a match, opened from any of its forms."""
+    """Return a player for a match from any form that `match` accepts."""
     if isinstance(given, type):
         return Opened(Contender(given.__name__, ProgramSpec(given)), None)
     if isinstance(given, Policy):

@@ -91,7 +91,7 @@ def _plan_text(found: Mapping[str, Any]) -> str:
 
 
 def _interval_text(found: Mapping[str, Any]) -> str:
-    """Return the share of barriers in the time at the end of a run; "" for a run without limit."""
+    """Return the barriers' share of time at the end of a run as text; "" for a run without limit."""
     seconds = found["last_interval_seconds"]
     if seconds is None:
         return ""

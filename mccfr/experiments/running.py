@@ -87,7 +87,7 @@ def check_out(out: Path) -> None:
 
 
 def _is_experiment(out: Path) -> bool:
-    """Return whether a directory holds runs, and no files named as an experiment's that are not one's."""
+    """Return whether a directory has only runs in runs/, and an experiment's table.csv or no tables."""
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False
     return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
@@ -193,7 +193,7 @@ def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:
-    """Return the value on the experiment's axis that a run has reached; 0 before its first checkpoint."""
+    """Return the value on the experiment's axis up to which points are reached; 0 before a checkpoint."""
     state = _newest_state(run)
     if state is None:
         return 0.0

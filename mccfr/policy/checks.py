@@ -240,7 +240,7 @@ def _check_chance(tree: CompiledTree) -> None:
 
 
 def _check_rows(tree: CompiledTree, block: int) -> None:
-    """Check that a block's rows fill its slots in order, and that nodes of one row have as many actions."""
+    """Check that a block's rows fill its slots in order, and that nodes of a row have equal action counts."""
     arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
     nodes = np.flatnonzero(arrays.block == block)
     row, slot, count = (getattr(arrays, name)[nodes].astype(np.int64) for name in ("row", "slot", "count"))
@@ -301,10 +301,10 @@ def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
 
 
 def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
-    """Return the canonical boards [N, cards] of a location table, in ascending order of their index.
+    """Return the canonical boards [N, cards] of a location table, in order of their index.
 
-    The first board of each suit-isomorphism class, in rank order, is canonical.  Raises `ValueError` unless each board
-    of `cards` cards has a valid index and suit permutation.
+    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  Raises `ValueError`
+    unless each board of `cards` cards has a valid index and suit permutation.
     """
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])

@@ -29,8 +29,8 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     else the probabilities are uniform.  Without a hand, `hands` has the probabilities of each hand in the order of
     `actions`, and `unreached` lists the hands of weight 0.
 
-    In a game with locks, `locked` lists the actions with a fixed probability.  `street` is a name in hold'em, else a
-    number.  Chips are None if the game has no chips.
+    In a game with locks, `locked` lists the actions with a fixed probability, without `hand` by hand.  `street` is a
+    name in hold'em, else a number.  Chips are None if the game has no chips.
 
     If the full game allows bets that are not in the tree, a line with such bets is answered by action translation.
     Each entry of `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped.  The

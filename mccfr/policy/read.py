@@ -251,7 +251,7 @@ class Policy(Behaviour):
         return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
 
     def _repr_html_(self) -> str:
-        """Return the first decision as HTML for notebooks; only the policy's name if the game has no hands."""
+        """Return the first decision as HTML for notebooks, or the policy's name if the game has no hands."""
         from mccfr.policy.html import first_decision_html
 
         try:
@@ -263,7 +263,7 @@ class Policy(Behaviour):
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
-        """Return the values [buckets] of a player at a street's first decision (`mccfr.policy.values`)."""
+        """Return the expected values [buckets] of a player at a node that begins a street."""
         return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:

@@ -1,15 +1,13 @@
 """Expected values of each bucket at the first decisions of streets, if both players follow the policy.
 
-    values_root_street1.npy       [R] int32: first decisions of the street, as nodes of the tree, ascending
+    values_root_street1.npy       [R] int32: decision nodes that begin the street, one for each betting line, ascending
     value_street1_player0.npy     [buckets, R] float32: chips won over the whole hand by a hand of the bucket
 
 `values` of meta.json names the files by street.  A value is the mean over the bucket's hands and over boards, weighted
-by the probability of the deal and the opponent's range.  A hand's counterfactual value is this value times the total
-weight of the opponent's hands that are possible beside it.  NaN: the opponent never reaches the decision, or no sampled
-board contains the bucket.
+by the deal and the opponent's range.  A hand's counterfactual value is this value times the total weight of the
+opponent's hands that are possible beside it.  NaN: the opponent never comes here, or no sampled board has the bucket.
 
-The values assume play by the policy, not a best response.  Re-solving with them as alternative payoffs is therefore
-not safe.
+The values are not those of best responses.  Re-solving with them as alternative payoffs is therefore not safe.
 """
 
 from collections.abc import Mapping, Sequence

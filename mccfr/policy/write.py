@@ -1,9 +1,9 @@
 """Writes a policy directory, which appears complete under its final name or not at all.
 
 Policies of one card abstraction have the same bucket tables, 0.2 GB in whole hold'em.  If a policy in the same folder
-has a table of the same name and bytes, the new policy gets a hard link to it.  So every policy holds all its files and
-can be moved, copied or removed alone, and policies side by side share the space.  The bytes are compared, not the
-checksums, so that a damaged table is never linked.
+has a table of the same name and bytes, the new policy gets a hard link to it.  So policies share the space, and each
+can be moved, copied or removed alone.  The bytes are compared, not the checksums, so that a damaged table is never
+linked.
 """
 
 import json

@@ -6,7 +6,7 @@
     players.npy        [T] int64      player of each network
     iterations.npy     [T] int64      iteration in which it was fitted; 0: uniform play, all parameters 0
 
-For games with listed infosets, by player.  I infosets, A actions; in order of street, infosets of a bucket together:
+For games with listed infosets, by player (I infosets, A actions), ordered by street and then by bucket:
 
     inputs_player0.npy   [I, F] float32  inputs of the network; absent if they are a one-hot code of the infoset
     actions_player0.npy  [I] int64       number of actions, which are the first outputs
