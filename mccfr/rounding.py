@@ -4,8 +4,8 @@ Strategy sums in float32 need it.  With rounding to nearest, the error of a cell
 and 10 % after 10^7.  A cell stops growing once an addition is below half a unit in the last place (ulp).
 
 Stochastic rounding has an error of mean 0 and a standard deviation of at most 2.1·10^-4 of the sum.  An addition x to a
-sum s has a variance of at most x·ulp(s).  Over all additions this is (m - 2/3)/m^2 · 2^-23 of the square of a sum
-2^K·m, 1 <= m < 2, with its maximum at m = 4/3.
+sum s has a variance of at most x·ulp(s).  For a sum 2^K·m, 1 <= m < 2, all additions give (m - 2/3)/m^2 · 2^-23 of its
+square.  This is largest at m = 4/3.
 
 float64 numbers, such as discounted sums, are rounded with 29 bits, the digits that float64 has beyond float32.
 Additions in kernels stay in float32 and use 23 of these bits.  There the addend is rounded to nearest, and

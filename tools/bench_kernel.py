@@ -3,7 +3,7 @@
 Both do the same work in turn.  Each turn gives a ratio of nodes per second of processor time, so that other programs on
 the machine do not distort it.
 
-Simulated deals replace the cards on both sides: buckets that follow a hidden strength with noise.  Everything else is
+Simulated deals replace the cards on both sides: buckets follow a hidden strength with noise.  Everything else is
 as in a run, with live tables in shared memory, mapped by new processes, and huge pages.  Player 0 is the small blind as
 in the C program, because the number of nodes per iteration depends on who traverses first.
 """

@@ -1,8 +1,8 @@
 """Compares all algorithms on a game: exploitability over processor seconds.
 
-It measures the processor time of training alone, in this process on one core, so that other programs do not distort it.
-Runs record wall time only, so this tool calls the solvers and the evaluation of runs directly.  Schedules with a
-horizon plan for the iterations that DCFR does in the same time.
+It measures the processor time of training alone, on one core, so that other programs do not distort it.  Runs record
+wall time only, so this tool calls solvers and evaluation directly.  Schedules with a horizon plan for the iterations
+that DCFR does in the same time.
 """
 
 import csv

@@ -178,7 +178,7 @@ def left_running(place: SoakPlace) -> list[int]:
 
 
 def nodes_of(directory: Path, back: int = 0) -> int:
-    """Return the nodes touched at the newest checkpoint that can be opened; 0 if there is none.
+    """Return the nodes touched at the newest checkpoint that can be opened; 0 for none.
 
     back  number of newest checkpoints to skip
     """

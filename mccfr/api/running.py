@@ -113,8 +113,8 @@ def solve(
     replace                     the final export may replace one of another run
     progress                    called with messages and progress objects; `print` is sufficient
 
-    Returns when a limit is reached.  At a signal it writes a checkpoint, which `mccfr.resume` continues.  It then
-    raises `KeyboardInterrupt` for Ctrl-C, and `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
+    Returns when a limit is reached.  At a signal it writes a checkpoint for `mccfr.resume`, and raises
+    `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
 
     Raises `ValueError` and `OSError` with one sentence, as the commands do, and `RuntimeError` if a worker dies.
     """

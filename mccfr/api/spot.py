@@ -37,13 +37,13 @@ def spot(
     board         three to five cards: "QsJh2h"
     oop, ip       ranges of the players out of and in position: a text, "@FILE", 169 or 1,326 numbers
     pot, stack    chips in the pot, and chips behind of each player
-    policy, line  in place of these four: a policy or run, and its line to the beginning of a street: "r300c/"
+    policy, line  in place of these four: a policy or run, and its line to the start of a street: "r300c/"
     bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
     menu          further keys of `[game.menu]`
     rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
     locks         node locks: a fixed strategy for each line: {"cr184": "f 40%; c 60%"}
     to            stop at an exploitability of this share of the pot
-    run           run directory; None: runs/spot-BOARD-..., the same for the same spot, which is then continued
+    run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small
     progress      called with messages and progress objects

@@ -31,7 +31,7 @@ The bucket of a hand is n = deck_buckets_streetS[row, deck_hole_permutation[perm
 file it is history_streetS[bucket on the street before, n].
 
 Bucket tables have the narrowest of uint8, uint16 and uint32 that holds all numbers and the mark of impossible hands.
-The mark is the dtype's largest number; `bucket_tables` of meta.json states it.
+The mark is the dtype's largest number.
 """
 
 from collections.abc import Iterator

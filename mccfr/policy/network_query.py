@@ -21,8 +21,8 @@ def query_networks(
 
     The answer's `networks` is the number of networks that were evaluated.
 
-    seed  draws one network, as for one hand at the table, and adds its iteration as `sampled_iteration`.
-          None: the average over all networks of the acting player.
+    seed  draws one network, as for a hand at the table, and adds its iteration as `sampled_iteration`;
+          None: the average over the acting player's networks
 
     For cards dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand, because
     networks do not treat suits as equal.  Raises `ValueError` as `query`.

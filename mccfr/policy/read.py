@@ -84,7 +84,7 @@ class Policy(Behaviour):
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
         """Open a policy.
 
-        check  True: compare length and checksum of every file, and the sum of every row, which reads all bytes once.
+        check  True: compare length and checksum of every file, and the sum of every row.
                False: compare only the lengths of the large tables, so that opening a large policy is fast.  A look-up
                then compares the checksum of the piece that it reads, once, and the sum of its row.
 

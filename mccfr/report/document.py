@@ -1,7 +1,7 @@
 """Writes a run's or policy's strategy as one HTML file that works offline.
 
 The file contains styles and scripts as text, drawings as SVG and numbers as JSON.  Texts from files or names are
-escaped.  A size limit bounds the number of decisions; those with the largest reach are kept.
+escaped.  A size limit keeps the decisions with the largest reach.
 """
 
 import json
