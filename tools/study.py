@@ -1,11 +1,15 @@
-"""How well does each measure tell what a strategy is worth: many policies of a game that has the exact answer.
+"""Compares measures of strategies with their exact exploitability, over many policies of a small game.
 
-Policies of runs/twin-20.toml differ in their card abstraction (features, buckets), the algorithm, how long they were
-trained, and the seed.  For each, in chips a hand: exact exploitability in the real game; what a best response from each
-street on wins over all boards, which is what sampled-br finds there; what local best response and a trained responder
-win; exploitability within the abstraction where recall is perfect; what is lost to one fixed, finer policy; and
-the exact exploitability of the policy purified, thresholded and in whole shares of 255.  Policies that are done stay in
-OUT/policies.jsonl, so that the same command goes on where it was stopped.
+The policies of runs/twin-20.toml differ in card abstraction, algorithm, length of training and seed.  Each is measured
+in chips per hand by:
+
+* exact exploitability in the real game, and within the abstraction if recall is perfect
+* a best response from each street on, over all boards, which is the value that sampled-br estimates
+* local best response and a trained best response
+* the loss to one fixed policy with more buckets
+* the exact exploitability of the policy purified, thresholded and rounded to uint8
+
+OUT/policies.jsonl keeps the measured policies, so that the same command continues where it was stopped.
 """
 
 import json
@@ -48,15 +52,15 @@ TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 POLICIES, TABLE, ORDER = "policies.jsonl", "policies.csv", "measures.csv"
 THRESHOLDS = (0.05, 0.1, 0.15, 0.25)
 LOWER_BOUNDS = ("from flop", "from turn", "from river", "lbr 1", "lbr 2", "trained-br")
-_MOST = {"flop": 50, "turn": 100}  # buckets by strength: the twin has 69 and 126 kinds of hands there
-_MOST_EHS = {**_MOST, "river": 60}  # and 66 values of E[HS] on the river
+_MOST = {"flop": 50, "turn": 100}  # most buckets; the twin has 69 and 126 kinds of hands on these streets
+_MOST_EHS = {**_MOST, "river": 60}  # most buckets by E[HS], which has 66 values on the river
 _NO_LIMIT = 2**62
 _RESAMPLED = 1000
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A policy to be: `points` are nodes touched, ascending, each of which is one policy."""
+    """A run of the study: each of `points`, ascending nodes touched, gives one policy."""
 
     features: str
     buckets: int
@@ -66,19 +70,18 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """Of the run that it is a point of."""
+        """Return the run's name."""
         return f"{self.features}-{self.buckets}-{self.algorithm}-{self.seed}"
 
 
 @dataclass(frozen=True)
 class StudyEffort:
-    """What is measured of each policy.
+    """Effort of the measures of each policy.
 
-    hands       deals of local best response, the same ones for all policies; None: every deal, in the smallest games
-    nodes       that responders are trained for, both seats together
-    boards      that they are scored on
-    simplified  whether the policies at the end of their runs are purified, thresholded and rounded too, and measured in
-                setting 1
+    hands       deals for local best response, the same for all policies; None: all deals, for the smallest games
+    nodes       training of each trained best response, both seats together
+    boards      boards of its evaluation
+    simplified  True: also measure the last policy of each run purified, thresholded and rounded, and lbr in setting 1
     """
 
     hands: int | None
@@ -89,22 +92,22 @@ class StudyEffort:
 
 SAMPLED, PUBLIC, BR, LOSSLESS = "external-sampling", "public-chance-sampling", "cfr-br", "lossless"
 BOARDS = {f"cfr-br-{trunk}": trunk for trunk in ("own", LOSSLESS)}
-"""CFR-BR by what its opponents remember before the river; `BR` alone is on their own trunk, and once was full width."""
+"""Values of `trunk` (buckets of the opponents before the river) for CFR-BR on sampled boards, by name."""
 OPPONENTS = {
     f"{algorithm}-against-{name}": (algorithm, buckets)
     for algorithm in (SAMPLED, PUBLIC)
     for name, buckets in (("160", ("ochs", 160)), (LOSSLESS, (LOSSLESS, 0)))
 }
-"""Sampling by the buckets of opponents who have others."""
+"""Sampling algorithms against opponents with a finer abstraction, by name: algorithm, (features, buckets)."""
 FEATURES = ("ehs", "ochs", "potential", "recall")
-"""E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
-histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction, `VALUES`
-what hands are worth by the policies of `WORTH`."""
+"""Features of card abstractions: E[HS] percentiles; histograms, and OCHS on the river; potential-aware, and OCHS on the
+river; histograms nested in the buckets of the street before (perfect recall).  Further, `LOSSLESS` is no abstraction,
+and `VALUES` uses the hands' values by the policies of `WORTH`."""
 ANCHOR = Arm("recall", 200, SAMPLED, 99, (100_000_000,))
-"""The fixed policy that all others meet: finer than they, trained for longer, with a seed of its own."""
+"""The fixed policy that all others play: with more buckets, longer training and another seed."""
 VALUES = "values"
 WORTH = Arm("ochs", 160, "cfr-br-own", 5, (3_500_000, 7_000_000, 10_500_000))
-"""A short run on buckets that are there, whose policies say what hands are worth."""
+"""A short run whose policies give the values of hands for `VALUES`."""
 FULL = StudyEffort(hands=300, nodes=200_000, boards=100)
 _EARLIER = {"ehs": "ehs", "ochs": "histogram", "potential": "potential", "recall": "histogram", VALUES: VALUES}
 _GROWN = (10, 40, 160)
@@ -156,36 +159,41 @@ SIZES: Mapping[str, tuple[Sequence[Arm], StudyEffort | None]] = {
         FULL,
     ),
 }
-"""Which policies, and what is measured beside what a best response from each street wins; None: no more."""
+"""Policies of each size, and the effort of further measures; None: only best responses from each street on."""
 
 
 class Study:
-    """A game, its abstractions, and the fixed policy that all others meet."""
+    """A game, its card abstractions, and the fixed policy that all others play."""
 
     def __init__(self, out: Path, document: Mapping[str, Any], anchor: Arm = ANCHOR) -> None:
-        """`document` is a `[game]` table of small-deck poker; abstractions are built in a folder of `out`."""
+        """Prepare a study of a game.
+
+        out       folder, in which abstractions are built
+        document  `[game]` table of small-deck poker
+        anchor    the fixed policy
+        """
         self._document, self._out, self._plan = dict(document), out, anchor
         self.real = build_game(config_from({"game": self._document}, "the study").game, TWIN.parent)
         self._deck = {key: self._document[key] for key in ("ranks", "suits", "hole_cards", "board_cards")}
         self._trees: dict[tuple[str, int], tuple[Game, PublicTree]] = {}
         self._anchor: tuple[Game, Strategy] | None = None
-        self.seconds = 0.0  # of processor time that the policy under way has been trained for
+        self.seconds = 0.0  # processor time of training of the current policy
 
     def recipe(self, features: str, buckets: int) -> Recipe:
-        """Buckets of all later streets alike in number, as far as the streets have kinds of hands."""
+        """Return a recipe with `buckets` buckets on each later street, at most one for each kind of hands."""
         streets = STREETS[1 : len(self._deck["board_cards"])]
         last = {"ochs": "ochs", "potential": "ochs", VALUES: VALUES}.get(features, "ehs")
         kinds = [*[_EARLIER[features]] * (len(streets) - 1), last]
         most = _MOST_EHS if features == "ehs" else _MOST
         count, nested = [min(buckets, most.get(street, buckets)) for street in streets], features == "recall"
-        if nested:  # one inside each bucket of the street before, and so many more
+        if nested:  # at least one in each bucket of the street before, plus `buckets`
             count = [int(self.real.buckets[0]) + count[0] + buckets * place for place in range(len(streets))]
         parts = [{"features": f, "buckets": k, "nested": nested} for f, k in zip(kinds, count, strict=True)]
         found = {**dict(zip(streets, parts, strict=True)), "deck": self._deck, "values": [WORTH.name]}
         return msgspec.convert(found, Recipe)
 
     def game(self, features: str, buckets: int) -> tuple[Game, PublicTree]:
-        """The game on an abstraction, built if it is not there yet, and its public tree."""
+        """Return the game on an abstraction, which is built if it does not exist, and its public tree."""
         if (features, buckets) not in self._trees:
             game = self.real
             if features != LOSSLESS:
@@ -197,15 +205,15 @@ class Study:
         return self._trees[features, buckets]
 
     def _short_run(self) -> list[Profile]:
-        """The policies of `WORTH`."""
+        """Return the policies of `WORTH`."""
         found = []
-        for _, strategy in self.train(WORTH):  # whose tables are trained on
+        for _, strategy in self.train(WORTH):  # copied, because training goes on in the same tables
             probability, weight = ([np.array(table) for table in of] for of in (strategy.probability, strategy.weight))
             found.append(Profile(self.game(WORTH.features, WORTH.buckets)[0], Strategy(probability, weight)))
         return found
 
     def train(self, plan: Arm) -> Iterator[tuple[int, Strategy]]:
-        """The average strategy at each point of a plan, with the nodes touched by then."""
+        """Yield (nodes touched, average strategy) at each point of a run."""
         solver: dict[str, Any] = {"algorithm": plan.algorithm}
         if plan.algorithm in BOARDS:
             solver = {"algorithm": BR, "trunk": BOARDS[plan.algorithm], "seed": plan.seed}
@@ -233,7 +241,7 @@ class Study:
 
     @property
     def anchor(self) -> tuple[Game, Strategy]:
-        """The fixed policy, trained when it is first asked for."""
+        """Return game and strategy of the fixed policy, which is trained on first access."""
         if self._anchor is None:
             strategy = [strategy for _, strategy in self.train(self._plan)][-1]
             self._anchor = self.game(self._plan.features, self._plan.buckets)[0], strategy
@@ -242,10 +250,10 @@ class Study:
     def measure(
         self, plan: Arm, strategy: Strategy, effort: StudyEffort | None, *, simpler: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Every measure of a policy, in chips a hand, and half the 95 % interval of those that are sampled.
+        """Return all measures of a policy in chips per hand, and half the 95 % interval of sampled ones.
 
-        effort      None: what best responses win, and the abstracted game's figure
-        simpler     what simpler forms of it are worth as well, and what setting 1 of local best response wins
+        effort   None: only best responses, and exploitability within the abstraction
+        simpler  True: also measure simplified forms of the policy, and local best response in setting 1
         """
         game, public = self.game(plan.features, plan.buckets)
         found, half = {"exact": exploitability(public, strategy)}, dict[str, float]()
@@ -275,13 +283,19 @@ class Study:
 
 
 def exploitability(public: PublicTree, strategy: Strategy, street: int = 0) -> float:
-    """Mean of what best responses win that know their cards and respond from a street on: 0 is the exact figure."""
+    """Return the mean winnings of best responses on real cards that deviate from `street` on.
+
+    Street 0 gives the exact exploitability.
+    """
     walk = Walk(public, [table.T for table in strategy.probability])
     return float(sum(walk.values(player, street)[RESPOND] for player in range(2))) / public.joint_weight / 2
 
 
 def won(game: Game, strategy: Strategy, other: Game, against: Strategy) -> float:
-    """What a strategy wins a hand from another on other buckets, mean over both seats, over all deals."""
+    """Return mean winnings per hand of a strategy against another with other buckets.
+
+    It is the mean over both seats and all deals.
+    """
     total = 0.0
     sides = ((game, strategy), (other, against))
     for seat in range(2):
@@ -300,16 +314,16 @@ def won(game: Game, strategy: Strategy, other: Game, against: Strategy) -> float
 
 
 def in_shares(game: Game, strategy: Strategy, dtype: str) -> Strategy:
-    """A strategy as an exported policy has it."""
+    """Return a strategy rounded as in an exported policy."""
     shares = [quantise(p, row_starts(game, block), dtype) for block, p in enumerate(strategy.probability)]
     return Strategy(tuple(share / TOTALS[dtype] for share in shares), strategy.weight)
 
 
-# --- what the measures say of the truth ---
+# --- measures against exact exploitability ---
 
 
 def ranks(numbers: Sequence[float]) -> npt.NDArray[np.float64]:
-    """Places in ascending order; equal numbers share the mean of theirs."""
+    """Return ranks in ascending order; equal numbers get their mean rank."""
     _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     places: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[inverse]
@@ -317,16 +331,16 @@ def ranks(numbers: Sequence[float]) -> npt.NDArray[np.float64]:
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's; not a number for fewer than three policies, or where all are equal."""
+    """Return Spearman's rank correlation; nan for fewer than three policies or equal values."""
     if len(one) < 3 or len(set(one)) == 1 or len(set(other)) == 1:
         return float("nan")
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
 def correlation95(lines: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float, float]:
-    """Rank correlation of a measure with the exact figure, and its 95 % interval.
+    """Return a measure's rank correlation with exact exploitability, and its 95 % interval.
 
-    By a bootstrap over runs (Efron 1979), whose points count together: those of one run are alike.
+    The interval is a bootstrap (Efron 1979) over runs, because the policies of one run are alike.
     """
 
     def of(chosen: Sequence[Mapping[str, Any]]) -> float:
@@ -352,10 +366,10 @@ ORDER_COLUMNS = [
 
 
 def order(found: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """A row of ORDER_COLUMNS for each measure, over all policies and over those of each algorithm.
+    """Return rows of ORDER_COLUMNS for each measure, over all policies and over those of each algorithm.
 
-    Shares are those of the exact figure; `above_exact` counts policies of which a measure found more than 1e-9 chips
-    too much, its interval taken off.
+    Shares are relative to exact exploitability.  `above_exact` counts policies whose measure minus half its interval is
+    above the exact figure by more than 1e-9 chips.
     """
     names = list(dict.fromkeys(name for line in found for name in line["chips"] if name != "exact"))
     algorithms = list(dict.fromkeys(line["algorithm"] for line in found))
@@ -374,7 +388,7 @@ def order(found: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
 
 
 def publish(out: Path, found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Write the tables of the policies that are done; lines for people."""
+    """Write the tables of the measured policies; return lines of text."""
     names = list(dict.fromkeys(name for line in found for name in line["chips"]))
     sampled = list(dict.fromkeys(name for line in found for name in line["half"]))
     keys = ["features", "buckets", "algorithm", "seed", "nodes"]
@@ -404,15 +418,15 @@ def _write(path: Path, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def read_done(out: Path) -> list[dict[str, Any]]:
-    """Policies that are measured."""
+    """Return the measured policies."""
     path = out / POLICIES
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def run(study: Study, out: Path, plans: Sequence[Arm], effort: StudyEffort | None) -> list[str]:
-    """Train and measure what is not done yet, and publish; lines for people.
+    """Train and measure the missing policies, and write the tables; return lines of text.
 
-    Raises `ValueError` where OUT holds policies that were measured otherwise.
+    Raises `ValueError` if OUT holds policies measured with another effort.
     """
     out.mkdir(parents=True, exist_ok=True)
     asked = None if effort is None else asdict(effort)
@@ -443,10 +457,10 @@ def run(study: Study, out: Path, plans: Sequence[Arm], effort: StudyEffort | Non
 def main(out: Path, size: str) -> None:
     """Measures of strategies against their exact exploitability, as tables in OUT.
 
-    small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
-    CFR-BR, of which only best responses are measured; boards: 36 of CFR-BR on sampled boards and of sampling,
-    with and without opponents who see more, measured alike; values: 24 by CFR-BR and by sampling, on buckets of
-    histograms and OCHS and on those by what hands are worth.
+    small: 4 policies. fifty: 52 with four kinds of features. growing: 51 with growing numbers of buckets, with and
+    without CFR-BR, measured by best responses only. boards: 36 by CFR-BR on sampled boards and by sampling, with and
+    without opponents of a finer abstraction, measured likewise. values: 24 by CFR-BR and by sampling, on buckets of
+    histograms and OCHS, and on those of hands' values.
     """
     plans, effort = SIZES[size]
     try:

@@ -76,7 +76,7 @@ def info(directory: Path, against: Path | None, as_json: bool) -> None:
 
 
 def _facts_text(street: str, facts: dict[str, Any]) -> str:
-    """A street's report for people."""
+    """Return the report on one street as text."""
     lines = [f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}"]
     if "explained" in facts:
         lines.append(

@@ -1,4 +1,4 @@
-"""Commands that compare runs and show one: compare, report."""
+"""Commands that compare runs, or write a strategy as a page or table: compare, report."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -66,7 +66,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
 
 def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
-    """One line for each curve, at the last point that all curves of its measure have."""
+    """Return one line for each curve, at the last point that all curves of its measure have."""
     width = max((len(curve.variant) for curve in found), default=0)
     lines = []
     for curve in found:
@@ -131,12 +131,12 @@ def report(directory: Path, out: Path, spots: str | None, boards: tuple[str, ...
 
 
 def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Take some options out of all."""
+    """Remove the named options from `options` and return them."""
     return {name: options.pop(name) for name in names}
 
 
 def _refuse_given(where: str, options: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for an option that is given (not None) and has no effect."""
+    """Raise `ValueError` for an option that was given (not None) but has no effect."""
     for name, given in options.items():
         if given is not None:
             option = {"board_count": "boards"}.get(name, name).replace("_", "-")
