@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import LowerBoundLine, LowerBoundMethod, exploitability_text, folding_mbb
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
+from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.options import BUDGET, SEED, WORKERS, MethodOptions
 from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
@@ -47,15 +48,13 @@ class BoundsMethod(LowerBoundMethod):
 
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
         """Measure all bounds and return the fields of the largest, with a list of all."""
-        from mccfr.evaluation.methods.registry import measure
-
         parts = list(_parts(side.game))
         given: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
         if options.budget_seconds is not None or side.game.real_rules is not None:
             given["budget_seconds"] = (options.budget_seconds or _DEFAULT_SECONDS) / len(parts)
         found = []
         for number, (method, chosen) in enumerate(parts, 1):
-            found.append(measure(method.name, side, **given, **chosen))
+            found.append(measure_by(method, side, **given, **chosen))
             report_step("bound", number, len(parts))
         largest = max(found, key=lambda record: record["exploitability_chips"])
         fields = ("value_chips", *_KEPT[1:-1], "best_response_chips", "units")

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.methods.measuring import options_for
 from mccfr.evaluation.methods.options import declared
-from mccfr.evaluation.methods.registry import options_for, options_of_all
+from mccfr.evaluation.methods.registry import options_of_all
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
