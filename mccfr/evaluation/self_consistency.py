@@ -166,7 +166,8 @@ def _prepared(
 ) -> tuple[PublicTree, Walk, list[npt.NDArray[np.int32]], list[Floats], list[Floats]]:
     """Return (public tree, walk on it, buckets of each block, the policy's rows, arrays for its choices).
 
-    Choices are summed by bucket, so a board represents another if the buckets are equal, even if the policy is not.
+    Isomorphic boards are merged only if their buckets are equal, because choices are summed by bucket; equal policy
+    rows are not enough.
     """
     known, tables, numbers = known_rows(side.game, side.strategy, cards)
     public = public_tree(replace(side.game, cards=known))
