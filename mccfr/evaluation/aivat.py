@@ -94,7 +94,7 @@ class Aivat:
         """Return the terms whose sum is player 0's corrected chips.
 
         ranges  of known players, freshly created, or `AnyHand` if the player ignores its cards; None for unknown
-        players
+                players
 
         The keys are:
 

@@ -39,7 +39,7 @@ def curve_svg(records: Sequence[Mapping[str, Any]], axis: str) -> str:
     """Return an SVG of exploitability, or of value if it was not measured, over `axis`.
 
     records  lines of evaluations.jsonl; "" is returned if no point can be drawn. Head-to-head records are drawn only
-    for the opponent of the last record
+             for the opponent of the last record
     axis     "iterations" or "nodes_touched"
     """
     opponent = records[-1].get("against") if records else None

@@ -17,9 +17,9 @@ class ExactEvaluation:
 
     value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
     best_response_chips   of each player's best response to the other's part; player 0's plus `offset_chips`, player
-    1's minus it. Without rake their sum is NashConv
+                          1's minus it. Without rake their sum is NashConv
     exploitability_chips  mean gain of the players' best responses: half of NashConv. With rake the gain is over each
-    player's chips when both follow the strategy
+                          player's chips when both follow the strategy
     exploitability_mbb    the same in milli big blinds per game; None for games without big blinds
     seconds               wall time of the evaluation without kernel compilation
     """

@@ -23,11 +23,11 @@ class FlopsEvaluation:
 
     value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
     best_response_chips   of each player's best response; on a sample, of the one behind `lower_chips`. Player 0's
-    plus `offset_chips`, player 1's minus it
+                          plus `offset_chips`, player 1's minus it
     exploitability_chips  mean gain of the players' best responses; on a sample a bias-corrected estimate
     ci95_chips            its 95 % interval; None if every flop was walked
     lower_chips           on a sample: chips of a responder whose first-street choice did not see the scoring flop,
-    and the 95 % interval
+                          and the 95 % interval
     flops                 number of flops walked
     """
 

@@ -73,7 +73,7 @@ def some_flops(count: int) -> Flops:
 
 
 def pair_weights(dealing: DealtCards, reach: Floats) -> Floats:
-    """Return [2, H] each hand's weight times the weight of the opponent's hands without common cards."""
+    """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it."""
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
 

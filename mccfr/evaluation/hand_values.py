@@ -298,7 +298,7 @@ class StreetStartValues(NamedTuple):
     street, player  of the buckets
     nodes           [R] decisions that begin the street, ascending
     value           [B, R] mean chips of the whole hand over the bucket's hands and boards, both players following
-    the strategy. Weighted by the deal and the opponent's reach; NaN where the opponent's reach is 0
+                    the strategy. Weighted by the deal and the opponent's reach; NaN where the opponent's reach is 0
     """
 
     street: int

@@ -169,7 +169,10 @@ class ResolvedBoards:
 
 
 def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
-    """Draw `count` places in expectation in proportion to shares; return (place, importance weight)."""
+    """Draw about `count` places in proportion to `shares` by systematic sampling.
+
+    Returns (place, importance weight) of each drawn place.
+    """
     if not len(shares):
         return []
     expected = shares * (count / shares.sum())

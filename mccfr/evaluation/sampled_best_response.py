@@ -51,7 +51,7 @@ class SampledBestResponse:
     boards               number of boards, each played from both seats
     exact                all boards were played
     gain_chips           reduction of the responder's chips by re-solving, on the same boards, and its 95 % interval;
-    None without re-solving
+                         None without re-solving
     """
 
     value_chips: float
@@ -77,7 +77,7 @@ def sampled_best_response(
     boards    number of boards, at most all listed ones; None: all listed ones or a default
     progress  called after each board with the number done and the total
     resolve   re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
-    turn (`mccfr.evaluation.resolved_best_response`)
+              turn (`mccfr.evaluation.resolved_best_response`)
 
     Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, or re-solving from
     another street; also raises as `play_units`.

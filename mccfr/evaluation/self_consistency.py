@@ -1,4 +1,4 @@
-"""Self-consistency: chips a policy loses by single deviations against its own continuation, by street.
+"""Self-consistency: gain of the best single deviations from a policy, in chips per hand by street.
 
 At a decision each hand plays its bucket's strategy. Action values assume that both players continue by the policy,
 with the opponent's range at that decision. Weighted by the policy's own reach, a decision loses:
@@ -70,7 +70,7 @@ def self_consistency(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> SelfConsistency:
-    """Return a policy's losses at its decisions against its own continuation.
+    """Return a policy's losses against the best single deviations at its decisions.
 
     street    whose boards are sampled in full-deck hold'em, None: the flop; in other games all boards are walked
     boards    number of boards
@@ -166,7 +166,8 @@ def _prepared(
 ) -> tuple[PublicTree, Walk, list[npt.NDArray[np.int32]], list[Floats], list[Floats]]:
     """Return (public tree, walk on it, buckets of each block, the policy's rows, arrays for its choices).
 
-    Choices are summed by bucket, so a board represents another if the buckets are equal, even if the policy is not.
+    Isomorphic boards are merged only if their buckets are equal, because choices are summed by bucket; equal policy
+    rows are not enough.
     """
     known, tables, numbers = known_rows(side.game, side.strategy, cards)
     public = public_tree(replace(side.game, cards=known))

@@ -116,7 +116,10 @@ def street_features(side: Profile, street: int, boards: Sequence[Board], seed: i
 
 
 def _arrivals(public: PublicTree, street: int, player: int) -> PublicTree:
-    """Return the tree in which each leaf of a street pays a player 1 chip: values become opposing weights."""
+    """Return the tree in which each leaf of a street pays the player 1 chip.
+
+    Values in it are the weight of the opposing hands, which normalises `_choices`.
+    """
     trees = public.trees
     here = np.repeat(trees.street, np.diff(trees.first)) == street
     ends = np.isin(trees.kind, (AT_FOLD, AT_SHOWDOWN)) | (here & (trees.kind != AT_DECISION))

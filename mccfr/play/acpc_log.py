@@ -3,8 +3,8 @@
     STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
 
 Hands, chips and names are by position, the big blind's first. The first line begins with `#` and describes the
-match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches; `#
-another match` marks where hand numbers restart.
+match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches. The
+line `# another match` marks where hand numbers restart.
 
 A log is validated line by line before it is continued.
 """

@@ -57,7 +57,10 @@ def win_minus_lose(cards: DealtCards, found: RunOuts, weight: Floats) -> Floats:
 
 
 def opponent_weight(cards: DealtCards, other: Floats) -> Floats:
-    """Return [H] the weight of the other's hands [H] without common cards; rounding errors become 0."""
+    """Return [H] for each hand the weight of opposing hands that share no card with it.
+
+    other  [H] weights of the opposing hands; results below rounding errors become 0
+    """
     found = cards.disjoint_weight(other)
     return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
 

@@ -67,7 +67,7 @@ class Seat(Player):
         policy     a `Policy`, or the average strategy of a run's checkpoint
         seed       of random translations and actions
         purify     always play the likeliest action; among equals the first that is no fold, so that rows never
-        reached do not fold
+                   reached do not fold
         threshold  actions with a lower probability are never played
 
         Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside 0 to 1.

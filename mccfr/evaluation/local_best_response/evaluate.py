@@ -50,7 +50,7 @@ class LocalBestResponse:
     ci95_chips  95 % interval of it by Student's t over deals; of zero width if it is exact
     seat_chips  chips per hand in each seat
     gain_chips  reduction of the responder's chips by the policy's re-solving, on the same deals, and its 95 %
-    interval; None without re-solving
+                interval; None without re-solving
     hands       deals drawn, each played from both seats; None if all were enumerated
     units       the same, or the number of (hand, board) pairs if all were enumerated
     seed        of the deals
@@ -79,13 +79,13 @@ def local_best_response(
 
     setting   actions that the responder may take, one of SETTINGS
     hands     deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
-    otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with LEAST_BOARDS and
-    DEFAULT_BOARDS
+              otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with
+              LEAST_BOARDS and DEFAULT_BOARDS
     progress  called after each deal with the number done and the total
     betting   that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
-    exact exploitability
+              exact exploitability
     resolve   re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving
-    is played on the same boards, for comparison
+              is played on the same boards, for comparison
 
     Raises `ValueError` for an unknown setting, too few hands, or a game without cards beside its tree; also raises
     as `play_units`.

@@ -46,7 +46,10 @@ class Rivals:
         return self._board.buckets(self.street)
 
     def met(self, weight: Floats) -> Floats:
-        """Return [1326] for each hand of the responder the policy's weight [1326] without common cards."""
+        """Return [1326] for each responder hand the weight of the policy's hands that share no card with it.
+
+        weight  [1326] of the policy's hands
+        """
         return np.maximum(self._cards.disjoint_weight(weight), 0)
 
     def _run_outs(self, most: int, seed: int) -> RunOuts:
@@ -72,9 +75,12 @@ class Rivals:
 class _Line(NamedTuple):
     """A betting line that has reached the next street.
 
-    stake   stakes of the line, for drawing
-    own     [1326] the responder's hands on it
-    factor  weight of the line after earlier draws
+    stake   expected stakes, which determine the probability of drawing the line
+    state   of the real betting
+    acted   all real actions so far
+    ranges  returns the policy's ranges after the line
+    own     [1326] the responder's hands that take it
+    factor  importance weight from earlier draws
     """
 
     stake: float

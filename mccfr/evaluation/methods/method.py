@@ -84,7 +84,7 @@ class Method(ABC):
         side     has `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
         against  the other strategy if the method `meets` one
         options  an instance of the options struct. Its fields that are options enter the record unless `find`
-        overrides them
+                 overrides them
         """
 
     def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:

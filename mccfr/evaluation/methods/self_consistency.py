@@ -1,4 +1,4 @@
-"""The method `self-consistency`: chips a policy loses by single deviations from it."""
+"""The method `self-consistency`: gain of the best single deviations from a policy."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -34,7 +34,7 @@ class SelfConsistencyLine(EvaluationLine):
 
 
 class SelfConsistencyMethod(OverDeals):
-    """Chips per hand that the policy loses at its decisions against its own continuation, by street."""
+    """Chips per hand that the best single deviations gain over the policy, by street."""
 
     name: ClassVar[str] = "self-consistency"
     reads_rows: ClassVar[bool] = True

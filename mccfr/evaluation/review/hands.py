@@ -125,7 +125,7 @@ class Reviewer:
         source   the same policy, for its rows
         boards   as in `DecisionCosts`
         resolve  "turn" or "river": from there on each decision is judged by re-solving the rest of the hand with the
-        policy's ranges; None: by the policy itself
+                 policy's ranges; None: by the policy itself
 
         Raises `ValueError` for another game.
         """

@@ -1,7 +1,7 @@
 """Trained best response: a lower bound on exploitability from an opponent trained against a policy.
 
-The policy is fixed. A responder is trained against it with the samplers that train policies, and with the tree's
-bets. Its buckets are its own: lossless for games with listed boards, a finer abstraction in full-deck hold'em.
+The policy is fixed. A responder is trained against it with the samplers that train policies, by default with the
+tree's bets. Its buckets are its own: lossless for games with listed boards, a finer abstraction in full-deck hold'em.
 Unlike computed best responses it may not know its real cards, but it responds on all streets. Timbers et al. 2022,
 "Approximate exploitability: learning a best response", train networks; this uses regret tables, as Lanctot, Waugh,
 Zinkevich & Bowling 2009.

@@ -239,7 +239,7 @@ class ResponderSearch:
         self._saved.write(specs, arrays, state)
 
     def _restore(self, kept: checkpoints.Checkpoint) -> None:
-        """Continue from a checkpoint."""
+        """Restore the state saved in a checkpoint."""
         for name, table in self._training.arrays().items():
             kept.read_into(name, table)
         state, names = kept.state, {spec.name for spec in kept.specs}

@@ -31,7 +31,7 @@ def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) ->
     """Return the responder's game against a policy of `game`.
 
     abstraction  directory of a built one, or the recipe beside it; None: every hand for listed boards and for
-    hold'em that ends on the flop, otherwise the policy's own buckets
+                 hold'em that ends on the flop, otherwise the policy's own buckets
     menu         configuration, or the name of a shipped one, whose `[game.menu]` gives the bets; None: the policy's
 
     Raises `ValueError` for an invalid abstraction, and for a game that the abstraction or menu does not suit.

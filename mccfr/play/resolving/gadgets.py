@@ -148,7 +148,7 @@ class Maxmargin(Gadget):
     ) -> None:
         """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
 
-        opponent_weight  [H] weight of the player's hands without common cards; 0 if there are none
+        opponent_weight  [H] weight of the player's hands that share no card with each hand
         """
         super().__init__(len(dealt), mistaken)
         self._live = (dealt > 0) & (opponent_weight > 0)

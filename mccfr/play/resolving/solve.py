@@ -70,7 +70,7 @@ class Resolved:
     """A re-solved spot; its figures are computed on access.
 
     tables      strategies of both players in the spot, as `Spot.tables`, in the solver's dtype. Only the re-solving
-    player's part is meant to be used
+                player's part is meant to be used
     iterations  done
     """
 
@@ -148,14 +148,14 @@ def resolve(
     """Solve a spot for one player.
 
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
-    the safe methods do not rely on the opponent's
+                  the safe methods do not rely on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands at the player's range; not needed for "unsafe"
     begun         the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
-    the solution's excess is above `MOST_GIVEN` pots
+                  the solution's excess is above `MOST_GIVEN` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
     alike         by block [buckets]: infosets with equal numbers get one strategy, their mean weighted by reach;
-    None: each its own. Values and gap are those of the result
+                  None: each its own. Values and gap are those of the result
 
     Raises `ValueError` for an unknown or unsupported method, an empty range of the player, or missing alternatives.
     """

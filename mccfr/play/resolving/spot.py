@@ -56,7 +56,9 @@ class Spot:
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
-        """Build the subgame; `board` is a number in games that list boards, else its cards.
+        """Build the subgame.
+
+        board  of the decision's street: its number in games that list boards, else its cards
 
         Raises `ValueError` for a node that is no decision, a board of another street, rake, and games without cards
         beside their tree.

@@ -75,7 +75,7 @@ class Settings:
     street     the first that is re-solved, one of `STREETS`
     method     one of `METHODS`; on the flop "maxmargin" becomes the first one
     effort     for each spot; None: `EFFORT` of its street. With `seconds` the strategy is no function of the public
-    state any more
+               state any more
     menu       bets of subgames on the river
     turn_menu  bets of subgames from the flop or the turn on, including later streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -133,7 +133,7 @@ class Resolver:
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state after all actions, on a re-solved street.
 
-        position  of the player for whom is solved
+        position  of the re-solving player
         board     of the state's street
         """
         before = [each for each in line if each[0].street < self.street]
@@ -149,7 +149,7 @@ class Resolver:
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state at the start of the re-solved street.
 
-        position  of the player for whom is solved
+        position  of the re-solving player
         line      all earlier actions
         """
         key = position, tuple(action for _, action, _ in line), tuple(board)

@@ -33,7 +33,7 @@ class Whole:
 
     strategy      of the whole game
     bound_chips   [2] by re-solved player: bound of the opponent's gain over the strategy before, in chips per hand,
-    from the gaps. Infinite for the unsafe method
+                  from the gaps. Infinite for the unsafe method
     excess_chips  [2] the actual amount by which the opponent's hands at the roots exceed their alternatives
     gap_chips     the largest gap of a spot, in chips per hand that gets there
     spots         number of solved spots, of both players
@@ -70,7 +70,7 @@ def resolve_street(
     players  whose strategies are replaced
     reach    raise alternatives by gifts (`gifts`)
     merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
-    of real hands
+             of real hands
 
     Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
     of this mean.
