@@ -42,6 +42,7 @@ ON_RUNS = {
 }
 FAST = ("verify", "status", "query", "tensorboard", "evaluate", "export", "resume")
 """Commands whose reads on Zarr the fast suite lets fail."""
+LOCK = Case("resume, lock of blocks", ["resume", "{}/blocks", *RESUME[2:]], "blocks/run.lock", False, "blocks")
 EXACT = ("verify", "query", "evaluate")
 """Commands that write the same each time."""
 ON_POLICIES = [
@@ -126,7 +127,7 @@ def trials(folder, forms, cases, most=None):
 
 
 def test_some_reads_fail(tmp_path):
-    found = trials(tmp_path, FORMS, [*FEW, *ON_POLICIES[:2], *OF_FILES], most=1)
+    found = trials(tmp_path, FORMS, [*FEW, LOCK, *ON_POLICIES[:2], *OF_FILES], most=1)
     assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
 
@@ -138,7 +139,7 @@ def test_each_read_fails(tmp_path, form):
 
 @pytest.mark.slow
 def test_each_read_of_a_file_or_policy_fails(tmp_path):
-    assert len(trials(tmp_path, ["zarr"], [*ON_POLICIES, *OF_FILES])) >= 300
+    assert len(trials(tmp_path, ["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LOCK])) >= 300
 
 
 def test_a_failure_that_is_taken_for_absence_is_caught():
