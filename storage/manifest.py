@@ -17,8 +17,6 @@ from storage import durable
 from storage.damage import DamagedError, reading
 from storage.json_files import parse_json, read_bounded
 
-LAST_OLDER = "0.1.0"
-"""The last version of mccfr that reads the format versions before today's."""
 _HASH = "content_hash"
 _OWN_FIELDS = ("format", "format_version", _HASH)
 
@@ -115,10 +113,10 @@ def read_manifest(path: Path, format_name: str, format_version: int, others: Col
     version = content.get("format_version")
     if version != format_version and version not in others:
         known = sorted({*others, format_version})
-        reader = f"mccfr {LAST_OLDER}" if isinstance(version, int) and version < known[-1] else "a later mccfr"
+        writer = f" ({content['created_by']})" if isinstance(content.get("created_by"), str) else ""
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{', '.join(map(str, known))}: use {reader}, which reads that version"
+            f"{', '.join(map(str, known))}: use the version of mccfr that wrote it{writer}"
         )
     content[_HASH] = stated
     return content

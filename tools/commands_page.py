@@ -73,12 +73,13 @@ def page() -> str:
     every = list(commands(cli, root))
     count = Counter((option.opts[0], option.help or "") for command, _ in every for option in options(command))
     common = {key for key, times in count.items() if times >= COMMON}
-    lines = [MADE, "| at the end of a list below | |", "|---|---|"]
+    lines = [MADE, "Lists below end with the names of these:", ""]
     for command, context in every:
         for option in options(command):
             key = option.opts[0], option.help or ""
-            if key in common and not any(line.startswith(f"| {spelled(option, context)} ") for line in lines):
-                lines.append(f"| {spelled(option, context)} | {option.help} |")
+            line = f"* {spelled(option, context)}: {option.help}"
+            if key in common and line not in lines:
+                lines.append(line)
     by_name = {context.command_path.split()[1]: [] for _, context in every}
     for command, context in every:
         by_name[context.command_path.split()[1]] += described(command, context, common)

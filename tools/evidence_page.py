@@ -61,7 +61,7 @@ def page() -> str:
     lines: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for file, found in every().items():
         title = next(title for title, places in SECTIONS.items() if file.startswith(places))
-        says = " ".join(f"{claim.says}{' †.' if claim.planted else '.'}" for claim in found)
+        says = " ".join(f"{claim.says}.{'†' if claim.planted else ''}" for claim in found)
         lines[title].append(f"* `{file}`: {says}")
     return head + "\n".join(f"## {title}\n\n" + "\n".join(told) + "\n" for title, told in lines.items())
 

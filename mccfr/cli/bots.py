@@ -42,7 +42,7 @@ _hands_option = click.option("--hands", type=Count(), default=1_000, show_defaul
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="Solve hands again from the flop, turn or river on; docs/play.md has the methods.",
+    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
 )
 _REPORT_HANDS = 100
 

@@ -43,7 +43,7 @@ _hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines 
 
 @click.group()
 def cluster() -> None:
-    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/server.md.
+    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/machines.md.
 
     Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
     """

@@ -94,7 +94,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 
 class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: one board, all hands; discount "none" is CFR+, sums weighted by n^gamma."""
+    """Public chance sampling: one board, all hands; discount "none" is CFR+, sums weighted by the squared period."""
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
