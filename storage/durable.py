@@ -92,7 +92,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error says; one of the system's begins with its path, and has no advice."""
+    """Return what an error says; an error of the system begins with its path."""
     if isinstance(error, UnreadableError):
         error = error.cause
     if isinstance(error, OSError) and error.strerror:
