@@ -45,7 +45,7 @@ CLUSTERED = ("histogram", "potential", "ochs")
 TWO_LEVELS_FROM = 5_000
 """Number of buckets from which a street is clustered in two levels by default."""
 PERCENTILES = 1_000
-"""Percentiles in the table of a street with history, which divide each earlier bucket (`abstraction.recall_buckets`)."""
+"""Percentiles in the table of a street with history, which divide earlier buckets (`abstraction.recall_buckets`)."""
 _MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
 """Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""

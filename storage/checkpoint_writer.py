@@ -71,8 +71,7 @@ def commit(
         identity:   JSON that identifies the run (`identity_problem`)
         format:     `zarr` or `hdf5`
         keep:       number of checkpoints to keep, at least 1
-        journal:    JSON lines file that gets one line per checkpoint
-        parents:    {name: content hash} of what the checkpoint was made from
+        journal, parents: JSON lines file that gets one line; {name: content hash} of the checkpoint's origins
         spared:     numbers of older checkpoints to keep in addition
         compressed: False: raw cells, for disks that are faster than the compression
         whole:      store each array as contiguous raw cells, which are written and read at disk speed
@@ -81,8 +80,7 @@ def commit(
         lock:       checked before each step: writing, the journal line, removing older checkpoints
 
     Raises:
-        ValueError: the arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, or an unknown
-            format.
+        ValueError: unfit arrays, a state or identity that is not exact in JSON, keep < 1, or an unknown format.
         FileExistsError: the number is taken or lower than an existing one.
         NotFiniteError: a cell is NaN or infinite; the message names it.
         OSError: the disk is full or fails; older checkpoints are untouched.

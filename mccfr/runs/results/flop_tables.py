@@ -159,8 +159,7 @@ def report_flops(
     """Report a line of a policy or run, or a spot, over flops, and write the tables.
 
     target          a policy or run, or a spot's run or configuration, which is solved on each flop
-    out             .csv or .parquet: path of the flops; the textures and classes get .textures and .classes before the
-                    suffix. Or .html with a `page`: everything
+    out             .csv or .parquet: path of the flops, beside .textures and .classes; .html with a `page`: everything
     flops           number of flops
     run_outs, seed  policy or run: run-outs per flop, and seed; None: 10 and 0
     to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
