@@ -99,6 +99,10 @@ class ExactMethod(OverAllDeals):
 
         return not _by_flops(game) and is_large(game)
 
+    def draws_by(self, game: "Game") -> set[str]:
+        """Return the seed where flops are drawn."""
+        return {"seed"} if _by_flops(game) else set()
+
     def prepared(self, game: "Game") -> Any:
         """The public tree."""
         from mccfr.evaluation.exact import prepared_tree

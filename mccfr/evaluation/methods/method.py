@@ -73,6 +73,10 @@ class Method(ABC):
         """Whether it walks full width's sums of a game where they lie, by all processors, and copies nothing."""
         return False
 
+    def draws_by(self, game: "Game") -> set[str]:
+        """Return which options of samples, boards and seed, have an effect on a game."""
+        return {"boards", "seed"} & set(self.options.__struct_fields__)
+
     def prepared(self, game: "Game") -> Any:
         """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""
         return None
