@@ -1,7 +1,7 @@
 """Monte Carlo counterfactual regret minimisation for huge abstracted imperfect-information games.
 
-What is listed in `__all__` is the Python interface, which docs/api.md describes.  `import mccfr` imports none of it:
-each name is looked up when it is first used.
+`__all__` lists the Python interface, which docs/api.md describes.  Each name is imported when it is first used, so that
+`import mccfr` is fast.
 """
 
 from importlib import import_module
@@ -67,7 +67,7 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """A name of the interface, from the module that has it (PEP 562)."""
+    """Import a name of the interface from its module (PEP 562)."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
     found = globals()[name] = getattr(import_module(_WHERE[name]), name)

@@ -1,7 +1,7 @@
-"""95 % intervals from few units - boards of an evaluation, seeds of an experiment: Student's t times a standard error.
+"""95 % intervals of means and ratios over few samples, by Student's t.
 
-The factor 1.96 of the normal distribution holds for many units only: with it, an interval from two covers 70 % and one
-from five 88 %.
+Samples are boards of an evaluation or seeds of an experiment.  The normal distribution's factor 1.96 holds for many
+samples only.  With it, an interval of two samples covers 70 %, one of five 88 %.
 """
 
 from math import sqrt
@@ -15,9 +15,10 @@ _Z95 = 1.959964
 
 
 def student95(freedom: int) -> float:
-    """Student's t, two-sided 95 %; from 11 degrees of freedom by its expansion in 1/freedom, right to 2e-4.
+    """Return Student's t for a two-sided 95 % interval.
 
-    Raises `ValueError` below 1 degree of freedom: one unit says nothing of how units differ.
+    Above 10 degrees of freedom it is an expansion in 1/freedom, with an error below 2e-4.  Raises `ValueError` below 1,
+    because one sample has no variance.
     """
     if freedom < 1:
         raise ValueError(f"freedom = {freedom}: an interval needs at least two units, which leave 1 degree of freedom")
@@ -31,14 +32,15 @@ def student95(freedom: int) -> float:
 def ratio95(
     value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], population: int | None = None
 ) -> tuple[float, tuple[float, float]]:
-    """Ratio of the sums of value [n] and weight [n] over units drawn at random, and its 95 % interval.
+    """Return the ratio of the sums of value [n] and weight [n] over random samples, and its 95 % interval.
 
-    The standard error is that of a ratio (Cochran 1977, "Sampling techniques", section 2.11): what counts is how far
-    each value is from the ratio times its own weight; it is multiplied with Student's t for n - 1 degrees of freedom.
-    `population` is the number of units that there are, None where they are too many to count: units are then drawn
-    without repetition, and when all have been drawn the ratio is exact and the interval has no width.
+    The standard error is that of a ratio (Cochran 1977, "Sampling techniques", section 2.11), from the residuals value
+    - ratio · weight.  It is multiplied by Student's t for n - 1 degrees of freedom.
 
-    Raises `ValueError` for one unit of several.
+    population  number of possible samples, which are drawn without replacement; the interval of all of them has
+                width 0.  None: practically infinite
+
+    Raises `ValueError` for a single sample, unless it is the whole population.
     """
     count, ratio = len(value), float(value.sum() / weight.sum())
     if count == population:

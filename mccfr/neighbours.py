@@ -1,4 +1,4 @@
-"""Whether `abstraction` and `storage` are the packages beside this one, or somebody else's of the same names."""
+"""Checks that the imported `abstraction` and `storage` packages are this project's."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,14 +8,14 @@ _HOME = Path(__file__).resolve().parent.parent
 
 
 def check_neighbours() -> None:
-    """Raise `ImportError` of one sentence where another package hides one of ours, or one is missing.
+    """Raise `ImportError` if one of the two packages is missing or hidden by another of its name.
 
-    Nothing is imported.  It would fail later all the same, with the name of a module that the other package lacks.
+    It imports nothing.  Without the check the import fails later, at a module that the other package lacks.
     """
     for name in NEIGHBOURS:
         try:
             spec = find_spec(name)
-        except ValueError:  # a module of that name was made by hand
+        except ValueError:  # a module of that name without a spec is in sys.modules
             spec = None
         origin = spec.origin if spec is not None else None
         found = None if origin is None else Path(origin).resolve().parent

@@ -1,19 +1,19 @@
-"""What is taken for rounding: differences too small to mean anything, and where they come from.
+"""Tolerances below which a difference of sums counts as a rounding error and becomes 0.
 
-Regrets know no scale.  Where a difference ought to be 0, what rounding leaves of it would be the only preference of its
-row, and turn uniform play into pure play.  So differences below a share of what they are the difference of are 0:
+Regret matching ignores scale.  If all regrets of a row should be 0, rounding errors would turn a uniform strategy into
+a pure one.  Differences below a share of a reference quantity are therefore set to 0:
 
-| share                                  | float32 | float64 | of                                                      |
+| share                                  | float32 | float64 | reference quantity                                      |
 |----------------------------------------|---------|---------|---------------------------------------------------------|
-| `CARD_REMOVAL`                         | 1e-6    | 1e-13   | the total of the range that a hand meets                |
-| `GAIN`                                 | 1e-6    | 1e-12   | the value of the strategy that an action gains over     |
-| `SETTLED`                              |         | 1e-12   | the terms, their sizes added, of a settlement's sums    |
+| `CARD_REMOVAL`                         | 1e-6    | 1e-13   | total weight of the opponent's range                    |
+| `GAIN`                                 | 1e-6    | 1e-12   | value of the current strategy                           |
+| `SETTLED`                              |         | 1e-12   | sum of the absolute terms of a pruning catch-up         |
 
-* `CARD_REMOVAL`: a range less the hands that share a card, where those are all of it.  Some thousand additions leave
-  1e-16 (float64) or 6e-8 (float32) of the total each time they round, of either sign.
-* `GAIN`: all that may follow is worth the same, as where the opponent folds every hand.  Values have been through card
-  removal and a street or more of sums; a few times what was seen to remain.
-* `SETTLED`: regret-based pruning takes differences of sums over a whole interval of iterations, in float64 only.
+* `CARD_REMOVAL`: total of a range minus the hands that share a card, if those are the whole range.  Each of some
+  thousand additions rounds by up to 1e-16 (float64) or 6e-8 (float32) of the total.
+* `GAIN`: gain of an action if all actions have the same value, for example against an opponent who folds every hand.
+  The tolerance is a few times the largest error observed.
+* `SETTLED`: regret-based pruning subtracts sums over a whole interval of iterations, in float64 only.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ SETTLED = 1e-12
 
 
 def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
-    """Type and code of an intrinsic that gives the entry of an array's dtype as a float64 constant."""
+    """Return type and code of an intrinsic that gives the tolerance for an array's dtype as a constant."""
     share = table[np.dtype(str(array.dtype))]
 
     def codegen(context, builder, signature, arguments):
@@ -40,11 +40,11 @@ def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
 
 @intrinsic
 def card_removal_share(typing_context, array):
-    """`CARD_REMOVAL` for the dtype of an array, known when a kernel is compiled."""
+    """Return `CARD_REMOVAL` for the dtype of an array, as a constant of the kernel."""
     return _share(CARD_REMOVAL, array)
 
 
 @intrinsic
 def gain_share(typing_context, array):
-    """`GAIN` for the dtype of an array, known when a kernel is compiled."""
+    """Return `GAIN` for the dtype of an array, as a constant of the kernel."""
     return _share(GAIN, array)

@@ -1,8 +1,10 @@
-"""Random numbers for kernels: xoshiro256** with its four words of state in an array the caller owns.
+"""Random numbers for kernels by xoshiro256**, whose state [4] uint64 is the caller's array.
 
-Blackman & Vigna 2021, "Scrambled Linear Pseudorandom Number Generators".  Numba's own generator costs 21 ns a draw
-against 1.3 ns and hides its state, which a checkpoint must hold.  Streams are derived by hashing
-(seed, worker, purpose, counter) with SplitMix64's finaliser, so that the deal of any iteration can be drawn alone.
+Source: Blackman & Vigna 2021, "Scrambled Linear Pseudorandom Number Generators".  Numba's own generator takes 21 ns a
+draw in place of 1.3 ns, and hides its state, which a checkpoint needs.
+
+SplitMix64's finaliser hashes (seed, worker, purpose, counter) to the state of a stream.  So the deal of any iteration
+can be drawn without those before it.
 """
 
 import numpy as np
@@ -12,12 +14,12 @@ from llvmlite import ir
 from abstraction.kernels.jit import intrinsic, njit, part_njit, types
 
 ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
-"""Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of swept sums; boards that
-strategies are measured on, which must not be those that they were trained on."""
+"""Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of discounted sums; boards
+of evaluations, which must differ from those of training."""
 CHOICE = 5
-"""Purpose of the boards by which one of a trained responder's checkpoints is chosen."""
+"""Purpose of the boards that select a checkpoint of a trained best response."""
 RESERVOIR, MINIBATCH, PARAMETERS = 16, 17, 18
-"""Purposes of deep-cfr: which samples memories keep; those that networks are fitted to; what networks begin with."""
+"""Purposes in Deep CFR: reservoir sampling of memories; minibatches; initial parameters of networks."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -34,7 +36,7 @@ def _mix(z):
 
 @njit
 def seed_stream(state, seed, worker, purpose, counter):
-    """Fill `state` [4] uint64 with the stream of (seed, worker, purpose, counter), changing it in place."""
+    """Set `state` [4] uint64 in place to the start of the stream (seed, worker, purpose, counter)."""
     z = _mix(np.uint64(seed) + _GOLDEN)
     z = _mix((z ^ np.uint64(worker)) + _GOLDEN)
     z = _mix((z ^ np.uint64(purpose)) + _GOLDEN)
@@ -46,7 +48,7 @@ def seed_stream(state, seed, worker, purpose, counter):
 
 @njit
 def next_word(state):
-    """Next 64 random bits; `state` [4] uint64 is advanced in place."""
+    """Return the next 64 random bits; advances `state` [4] uint64 in place."""
     word = state[1] * np.uint64(5)
     word = ((word << np.uint64(7)) | (word >> np.uint64(57))) * np.uint64(9)
     shifted = state[1] << np.uint64(17)
@@ -61,9 +63,9 @@ def next_word(state):
 
 @njit
 def second_word(state):
-    """64 more random bits of the present state, which stays as it is, beside those that `next_word` will give.
+    """Return 64 further random bits of the current state, without advancing it.
 
-    The output of xoshiro256++ on the generator's other words: a use of it leaves what is drawn from the stream alone.
+    They are the output of xoshiro256++ on the words that `next_word` does not use.
     """
     word = state[0] + state[3]
     return ((word << np.uint64(23)) | (word >> np.uint64(41))) + state[0]
@@ -71,22 +73,22 @@ def second_word(state):
 
 @njit
 def uniform(state):
-    """A float64 in [0, 1) with 53 random bits; `state` is advanced in place."""
+    """Return a float64 in [0, 1) with 53 random bits; advances `state` in place."""
     return np.float64(next_word(state) >> np.uint64(11)) * _UNIT
 
 
 @part_njit
 def below(state, n):
-    """A whole number in [0, n), for n far below 2^53 (bias below n·2^-53); `state` is advanced in place."""
+    """Return an integer in [0, n) for n far below 2^53 (bias below n·2^-53); advances `state` in place."""
     return np.int64(uniform(state) * n)
 
 
 @intrinsic
 def random_at(typing_context, word, step):
-    """The random 64 bits (uint64) number `step` of those that follow from a random `word`, both uint64.
+    """Return random 64-bit number `step` of the sequence that starts from the random `word`, all uint64.
 
-    A function of the two alone, so that a path can be guessed ahead and walked again: output number `step` of the
-    generator wyrand (Wang Yi) with seed `word`, the two halves of a 128-bit product folded together.
+    It is output number `step` of the generator wyrand (Wang Yi) with seed `word`: the two halves of a 128-bit product,
+    combined by xor.  It depends on the two arguments only, so that a sampled path can be repeated.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -102,7 +104,7 @@ def random_at(typing_context, word, step):
 
 
 def new_stream(seed: int, worker: int, purpose: int = ACTIONS, counter: int = 0) -> npt.NDArray[np.uint64]:
-    """A fresh state [4] uint64 for a stream."""
+    """Return the state [4] uint64 at the start of a stream."""
     state = np.zeros(4, np.uint64)
     seed_stream(state, np.uint64(seed), np.uint64(worker), np.uint64(purpose), np.uint64(counter))
     return state

@@ -1,17 +1,17 @@
-"""Stochastic rounding to float32: up or down at random, with chances that make it right on average.
+"""Stochastic rounding to float32, up or down at random with the exact value as mean.
 
-Strategy sums in float32 need it.  Rounded to the nearest number, additions of one sign to a cell leave it 3 % off after
-10^6 of them and 10 % after 10^7, and once an addition is less than half a unit in the last place the cell stands still.
-Rounded at random the error has mean 0, and a standard deviation of at most 2.1·10^-4 of the sum however many are added:
-an addition x to a sum s has a variance of at most x·ulp(s), which adds up to 2^-23·(m - 2/3)/m^2 of the square of a sum
-of 2^K·m, 1 <= m < 2; most at m = 4/3.
+Strategy sums in float32 need it.  With rounding to nearest, the error of a cell is 3 % after 10^6 additions of one sign
+and 10 % after 10^7.  A cell stops growing once an addition is below half a unit in the last place (ulp).
 
-Two forms.  Numbers in float64, as discounts make them, are rounded with 29 bits, as many digits as float64 has beyond
-float32's.  Additions to sums, which kernels make at every decision, stay in single width and use 23 of the bits: the
-addend is itself rounded to nearest (2^-24 of it), and chances are whole multiples of 2^-23, so that what is below 2^-46
-of a sum is lost.
+Stochastic rounding has an error of mean 0 and a standard deviation of at most 2.1·10^-4 of the sum.  An addition x to a
+sum s has a variance of at most x·ulp(s).  For a sum 2^K·m, 1 <= m < 2, all additions give (m - 2/3)/m^2 · 2^-23 of its
+square.  This is largest at m = 4/3.
 
-A word of 64 random bits serves a whole row: every lane (action, or hand) makes 29 bits of its own out of it.
+float64 numbers, such as discounted sums, are rounded with 29 bits, the digits that float64 has beyond float32.
+Additions in kernels stay in float32 and use 23 of these bits.  There the addend is rounded to nearest, and
+probabilities are multiples of 2^-23, so that additions below 2^-46 of a sum are lost.
+
+One word of 64 random bits serves a whole row; each lane (action or hand) derives 29 bits from it.
 """
 
 from typing import Any
@@ -21,37 +21,42 @@ from llvmlite import ir
 from abstraction.kernels.jit import intrinsic, types
 
 LARGEST_VARIANCE = 0.375 * 2.0**-23
-"""Of a float32 sum of many additions of one sign, by rounding, relative to its square: (m - 2/3)/m^2 at m = 4/3."""
+"""Largest variance of a float32 sum by rounding, relative to its square: (m - 2/3)/m^2 · 2^-23 at m = 4/3."""
 
 SCALE_ZERO, LEAST_SCALE, MOST_SCALE = 128, 28, 228
-"""Scales of rows of 16-bit cells: that of a unit of 1, and the least and largest; a unit is 2^(scale - SCALE_ZERO)."""
+"""Scales of rows of 16-bit cells, whose unit is 2^(scale - SCALE_ZERO): scale of unit 1, smallest and largest scale."""
 
-_EXTRA = 52 - 23  # binary digits that float64 has and float32 has not
-_LANE = 0x9E3779B9  # 2^32 / golden ratio, to odd: lanes far apart
+_EXTRA = 52 - 23  # binary digits that float64 has beyond float32
+_LANE = 0x9E3779B9  # 2^32 / golden ratio, rounded to odd, so that multiples of it are far apart
 
 
 def _alike(kind: Any, number: float) -> Any:
-    """A constant of an integer type, or of a vector of one with all elements alike."""
+    """Return a constant of an integer type, or a vector constant with equal elements."""
     return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
 
 
 def emit_bits(builder: Any, low: Any, high: Any, lane: Any) -> Any:
-    """29 random bits for each lane: values, or vectors, of 32-bit integers.  low, high  halves of the random word.
+    """Emit 29 random bits for each lane; all values are 32-bit integers or vectors of them.
 
-    The upper bits of high + low·c for a constant c of the lane: uniform because `high` is, and independent for any two
-    lanes whose constants differ by an odd number times at most 8, as in a row of eight (Dietzfelbinger 1996, "Universal
-    hashing and k-wise independent random variables via integer arithmetic without primes"), for lanes farther apart all
-    but in their last few bits.  More is not needed: the variance of any total is that of independent bits.
+    low, high  halves of the row's random word
+    lane       number of the lane
+
+    The result is the upper bits of high + low·c, with a constant c for each lane.  It is uniform.  Two lanes are
+    independent if their constants differ by an odd number times at most 8, as in a row of eight.  Lanes farther apart
+    are independent except for the last few bits.
+
+    Source: Dietzfelbinger 1996, "Universal hashing and k-wise independent random variables via integer arithmetic
+    without primes".
     """
     product = builder.mul(low, builder.mul(lane, _alike(lane.type, _LANE)))
     return builder.lshr(builder.add(product, high), _alike(product.type, 32 - _EXTRA))
 
 
 def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
-    """float32 numbers, or a vector of them, from float64 ones and 29 random bits for each.
+    """Emit float64 numbers, or a vector of them, rounded to float32 with 29 random bits for each.
 
-    The bits are added below float32's last digit, and what is left there is cut off.  What float32 can hold (0 above
-    all) has nothing there and stays as it is; so do infinity and what is not a number.
+    The bits are added below float32's last digit, and the digits there are then cut off.  Numbers that float32 can
+    hold, such as 0, infinity and nan, do not change.
     """
     lanes = number.type.count if isinstance(number.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(64), lanes) if lanes else ir.IntType(64)
@@ -63,13 +68,14 @@ def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
 
 
 def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
-    """total + addend of float32 numbers, or vectors of them, rounded stochastically with 29 random bits for each.
+    """Emit total + addend of float32 numbers, or vectors, rounded stochastically with 29 random bits each.
 
-    Both are at least 0, and what is added is the smaller, but for the first few times: then, and where the sum rounds
-    up to a power of two, a chance may be off, once.  All in single width: the sum rounded to nearest, what that leaves
-    (exact where total >= addend: Dekker 1971, "A floating-point technique for extending the available precision"), and
-    a step of one unit in the last place with the chance that is left.  With the rest r, from -1/2 to 1/2 units, and a
-    random number u in [1, 2), the step is the whole part of r + u, less 1.  Below 2^-104 it is rounding to nearest.
+    Both must be at least 0.  The sum is rounded to nearest, and the rest r (from -1/2 to 1/2 ulp) decides on a step of
+    one ulp.  The rest is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the available
+    precision").  With a random u in [1, 2), the step is the integer part of r + u, less 1.
+
+    Probabilities may be wrong for an addend larger than the total, and if the sum rounds up to a power of two.  Sums
+    below 2^-104 are rounded to nearest.
     """
     single, lanes = total.type, total.type.count if isinstance(total.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(32), lanes) if lanes else ir.IntType(32)
@@ -85,14 +91,14 @@ def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
 
 
 def halves(builder: Any, word: Any) -> tuple[Any, Any]:
-    """Lower and upper 32 bits of a 64-bit word."""
+    """Emit the lower and the upper 32 bits of a 64-bit word."""
     narrow = ir.IntType(32)
     return builder.trunc(word, narrow), builder.trunc(builder.lshr(word, word.type(32)), narrow)
 
 
 @intrinsic
 def lane_bits(typing_context, word, lane):
-    """29 random bits (int64) of a row's random `word` (uint64) for its lane number `lane` (int64)."""
+    """Return 29 random bits (int64) for lane number `lane` (int64) from a row's random `word` (uint64)."""
 
     def codegen(context, builder, signature, arguments):
         bits = emit_bits(builder, *halves(builder, arguments[0]), builder.trunc(arguments[1], ir.IntType(32)))
@@ -103,7 +109,10 @@ def lane_bits(typing_context, word, lane):
 
 @intrinsic
 def added(typing_context, array, total, addend, bits):
-    """total + addend in the dtype of `array`: float64 as usual, float32 (of numbers from 0) by `emit_added`."""
+    """Return total + addend in the dtype of `array`.
+
+    float64 is added as usual, float32 (both at least 0) by `emit_added` with `bits` of `lane_bits`.
+    """
 
     def codegen(context, builder, signature, arguments):
         _, total_, addend_, bits_ = arguments
@@ -116,7 +125,7 @@ def added(typing_context, array, total, addend, bits):
 
 @intrinsic
 def rounded(typing_context, array, number, bits):
-    """A float64 `number` in the dtype of `array`: float64 as it is, float32 rounded stochastically by `lane_bits`."""
+    """Return a float64 `number` in the dtype of `array`; float32 is rounded with `bits` of `lane_bits`."""
 
     def codegen(context, builder, signature, arguments):
         wide = array.dtype == types.float64

@@ -1,8 +1,8 @@
-"""Signals that end the program: their handlers, the exception that unwinds a command, and exit statuses.
+"""Handles the signals that end the program: handlers, exception and exit statuses.
 
-One rule holds everywhere: the first signal ends what is done, signals within a second of it are the same request, and
-a later one is a second request.  Handlers are Python's, so all of this is for the main thread; in other threads
-signals are left alone.  Only the standard library is imported here, as the handlers must be there before anything else.
+The first signal ends the current work.  Further signals within a second count as the same request, later ones as a
+second request.  Contexts in other threads than the main one do nothing, because Python runs handlers there only.  The
+module imports only the standard library, because handlers must be set before other imports.
 """
 
 import _thread
@@ -23,24 +23,24 @@ from typing import Any, TextIO
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 EXIT_RESUMABLE = 75
-"""A signal has stopped the training of a run that goes on where it stands; no command ends so for another reason."""
+"""Exit status if a signal has stopped the training of a run that can be resumed; used for nothing else."""
 SAME_REQUEST_SECONDS = 1.0
 UNAWAITED = "unawaited"
-"""Name of threads that the process does not wait for at its end, although they may be in a kernel."""
-_AGAIN_SECONDS = 0.02  # until an exception is raised again that Python could not raise where the signal came
+"""Name of threads that the process does not wait for at its end, although they may be running a kernel."""
+_AGAIN_SECONDS = 0.02  # delay before an exception is raised again that Python could only print
 _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
-_contexts = 0  # that handle signals now, one inside the other
-_heeded_at = -inf  # when the last signal came that was no repetition
-_taken = False  # whether other handlers than the command line's have the signals until the process ends
+_contexts = 0  # number of nested contexts that handle signals now
+_heeded_at = -inf  # time of the last signal that was a new request
+_taken = False  # True after `take`: the command line sets no handlers any more
 
 
 class SignalInterrupt(KeyboardInterrupt):
-    """A signal ends the command.
+    """Raised when a signal ends the command.
 
-    number     the signal's
-    when       what the sentence says of the moment
-    directory  of the run that goes on, where it is not the one that the command was given: it was moved meanwhile
+    number     of the signal
+    when       end of the message, on the moment of the signal
+    directory  of the run that can be resumed, if it differs from the command's because it was moved meanwhile
     """
 
     def __init__(self, number: int, when: str = "", directory: Path | None = None) -> None:
@@ -49,7 +49,7 @@ class SignalInterrupt(KeyboardInterrupt):
 
     @property
     def exit_status(self) -> int:
-        """The status of a command that leaves nothing to go on from."""
+        """Return the exit status of a command that leaves nothing to resume."""
         return 128 + self.number
 
 
@@ -59,9 +59,9 @@ def _is_main() -> bool:
 
 @contextmanager
 def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
-    """Inside, call `heed` with the number of each signal of `SIGNALS` that is a new request; in the main thread only.
+    """Within the context, call `heed` with the number of each signal that is a new request.
 
-    SIGHUP is left alone where it is ignored, as `nohup` has it.
+    It does nothing outside of the main thread.  An ignored SIGHUP stays ignored, as `nohup` needs it.
     """
     global _contexts, _heeded_at  # noqa: PLW0603 - signals belong to the process
     if not _is_main():
@@ -85,20 +85,20 @@ def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
     finally:
         _contexts -= 1
         for number, earlier in before.items():
-            if signal.getsignal(number) is handle:  # else `take` or `end` has given it away
+            if signal.getsignal(number) is handle:  # else `take` or `end` has replaced it
                 signal.signal(number, earlier)
 
 
 def _exchange(handler: _Handler) -> dict[int, Any]:
-    """Set the handler of all signals but an ignored SIGHUP; the handlers before, by number."""
+    """Set the handler of all signals but an ignored SIGHUP; return the previous handlers by number."""
     numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
     return {number: signal.signal(number, handler) for number in numbers}
 
 
 def take(handler: _Handler) -> None:
-    """Give all signals but an ignored SIGHUP to a handler until the process ends; `command_line` changes nothing then.
+    """Give all signals but an ignored SIGHUP to a handler until the process ends.
 
-    A session has them while it trains.
+    `command_line` then sets no handlers.  A session calls it with its handler for training.
     """
     global _taken  # noqa: PLW0603
     _taken = True
@@ -112,7 +112,7 @@ def is_taken() -> bool:
 
 @contextmanager
 def signals_noted(*, spared: float) -> Iterator[list[int]]:
-    """Inside, note signals in the list; all but the first `spared` raise `SignalInterrupt`."""
+    """Within the context, append signals to the list; raise `SignalInterrupt` after the first `spared`."""
     seen: list[int] = []
 
     def note(number: int) -> None:
@@ -126,7 +126,7 @@ def signals_noted(*, spared: float) -> Iterator[list[int]]:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Inside, the first signal waits for the end of the block, where it goes to the handler before."""
+    """Within the context, hold the first signal back; at the end pass it to the previous handler."""
     if not _is_main():
         yield
         return
@@ -144,7 +144,7 @@ def signals_held() -> Iterator[None]:
 
 @contextmanager
 def signals_blocked() -> Iterator[None]:
-    """Inside, no signal arrives; processes that are started inside block them until they unblock them themselves."""
+    """Within the context, block all signals; processes started in it inherit the blocking."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -153,16 +153,16 @@ def signals_blocked() -> Iterator[None]:
 
 
 class _Program:
-    """What a signal does to the command line: it raises `SignalInterrupt`, or waits while `waits`.
+    """Signal handling of the command line: raises `SignalInterrupt`, or waits while `waits` is True.
 
-    pending  the signal that waits
+    pending  number of the waiting signal, 0 for none
     """
 
     def __init__(self) -> None:
         self.waits, self.pending = True, 0
 
     def heed(self, number: int) -> None:
-        """Raise, or wait."""
+        """Raise `SignalInterrupt`, or store the signal while `waits`; `RuntimeError` for one of OpenBLAS."""
         if _is_openblas(number):
             raise RuntimeError(no_threads_text())
         if not self.waits:
@@ -175,7 +175,10 @@ _program = _Program()
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """Inside, signals are the program's; they wait until `release`, and after `settle`.  In the main thread only."""
+    """Within the context, the command line handles signals; in the main thread only.
+
+    They wait until `release`, and again after `settle`.
+    """
     global _program
     if not _is_main():
         yield
@@ -183,7 +186,7 @@ def command_line() -> Iterator[None]:
     _program, hook = _Program(), sys.unraisablehook
 
     def raise_again(unraisable: Any) -> None:
-        """Python could only print it, as in a callback of its importer: raise it soon, from the loop of bytecode."""
+        """Raise a `SignalInterrupt` again that Python could only print, as in an importer's callback."""
         if not isinstance(unraisable.exc_value, SignalInterrupt):
             hook(unraisable)
             return
@@ -204,7 +207,7 @@ def _raise(error: BaseException) -> None:
 
 
 def release() -> None:
-    """From now on a signal raises `SignalInterrupt`; one that has waited does so now."""
+    """Raise `SignalInterrupt` for signals from now on, and at once for one that has waited."""
     if not _is_main():
         return
     _program.waits, pending = False, _program.pending
@@ -214,7 +217,7 @@ def release() -> None:
 
 
 def settle() -> None:
-    """The exit status is known: signals change nothing any more."""
+    """Ignore signals from now on, because the exit status is decided."""
     if _is_main():
         _program.waits = True
 
@@ -230,10 +233,10 @@ def is_unread(stream: TextIO) -> bool:
 
 
 def end(status: int) -> None:
-    """End the process with a status, whatever comes now: signals, or a terminal or reader that is gone."""
+    """End the process with a status, in spite of further signals or a closed output."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed at the start
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed when the process started
         try:
             stream.flush()
         except (OSError, ValueError) as error:
@@ -241,15 +244,15 @@ def end(status: int) -> None:
                 status = status or 1
                 with suppress(OSError, ValueError):
                     print(f"mccfr: standard output: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-            with suppress(OSError, ValueError):  # Python would try again, and end with status 120
+            with suppress(OSError, ValueError):  # else Python flushes again at exit and ends with status 120
                 _to_nothing(stream.fileno())
     if any(thread.name == UNAWAITED for thread in threading.enumerate()):
-        os._exit(status)  # what else ends with the interpreter would go from under their feet
+        os._exit(status)  # a normal exit would free memory that these threads still use
     sys.exit(status)
 
 
 def leave_closed_terminal() -> None:
-    """Send output nowhere where its terminal is gone: every line would be an error."""
+    """Redirect output to /dev/null if its terminal is closed, because every line would raise an error."""
     for descriptor in range(3):
         with suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
@@ -263,19 +266,19 @@ def _to_nothing(descriptor: int) -> None:
 
 
 def _is_openblas(number: int) -> bool:
-    """Whether a signal is OpenBLAS's, which raises SIGINT where it cannot start threads while numpy is imported."""
+    """Return whether OpenBLAS raised the SIGINT, because it cannot start threads during numpy's import."""
     spec = getattr(sys.modules.get("numpy"), "__spec__", None)
     if number != signal.SIGINT or not getattr(spec, "_initializing", False):
         return False
     try:
-        _thread.start_new_thread(int, ())  # `threading` has a lock, which the interrupted code may hold
+        _thread.start_new_thread(int, ())  # not by `threading`, whose lock the interrupted code may hold
     except RuntimeError:
         return True
     return False
 
 
 def no_threads_text() -> str:
-    """A sentence that names the limits that keep threads from being started."""
+    """Return a message with the limits that prevent new threads."""
     limits = {"ulimit -u": resource.RLIMIT_NPROC, "ulimit -v": resource.RLIMIT_AS}
     known = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
     told = ", ".join(f"{name}: {value}" for name, value in known.items() if value != resource.RLIM_INFINITY)

@@ -1,4 +1,4 @@
-"""Errors of functions that users write: one sentence with the function, the place and the exception."""
+"""Turns exceptions of users' functions into one sentence with function, place and exception."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,16 +11,16 @@ _PACKAGES = ("mccfr", "abstraction", "storage")
 
 
 class UserCodeError(ValueError):
-    """What a user's function does or returns is refused; an exception that it raised is the cause of this one."""
+    """A user's function raised an exception (the cause of this one) or returned an invalid value."""
 
     @property
     def has_traceback(self) -> bool:
-        """Return whether the user's function raised an exception, whose traceback tells more."""
+        """Return whether the user's function raised an exception, whose traceback helps."""
         return self.__cause__ is not None
 
 
 def function_name(function: Any) -> str:
-    """The name of a function or class as `module:name`; functions inside of others are `module:outer.inner`."""
+    """Return the name of a function or class as `module:name`, or `module:outer.inner` if nested."""
     while isinstance(function, partial):
         function = function.func
     if not hasattr(function, "__qualname__"):
@@ -34,9 +34,9 @@ def is_foreign(function: Any) -> bool:
 
 
 def user_error(function: Callable[..., Any], error: Exception, where: str = "") -> UserCodeError:
-    """The sentence for an exception of a user's function, to be raised from `error`.
+    """Return the `UserCodeError` for an exception of a user's function; raise it from `error`.
 
-    where  at which point of its work, such as " after the history 'h t'"
+    where  end of the message, such as " after the history 'h t'"
     """
     if isinstance(error, UserCodeError):
         return error
@@ -49,9 +49,11 @@ def user_error(function: Callable[..., Any], error: Exception, where: str = "") 
 
 @contextmanager
 def calling(function: Any, where: str = "") -> Iterator[None]:
-    """Raise `UserCodeError` in place of an exception of a user's function, called inside; those of our own pass.
+    """Within the context, replace exceptions of a user's function by `UserCodeError`.
 
-    where  as `user_error` has it
+    Exceptions of this project's functions are not replaced.
+
+    where  as in `user_error`
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Plain arrays written once for other programs: compressed, checksummed Zarr groups and HDF5 files."""
+"""Writes plain arrays for other programs, as compressed, checksummed Zarr groups or HDF5 files."""
 
 import importlib
 import json
@@ -28,19 +28,19 @@ def write_arrays(
     description: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:
-    """Write named arrays as a Zarr group or an HDF5 file, whole under its final name or not at all.
+    """Write named arrays as a Zarr group or an HDF5 file, atomically.
 
     Args:
         path:        the group's directory or the file
         arrays:      {name: array}; names and dtypes as `ArraySpec` allows them
         format:      `zarr` or `hdf5`
-        axes:        {name: name of each axis}
-        description: JSON that goes into the attribute `description` of the group or file
-        replaceable: whether what is at `path` may be replaced, which happens in one step
+        axes:        {name of the array: names of its axes}
+        description: JSON for the attribute `description` of the group or file
+        replaceable: returns whether what exists at `path` may be replaced; the replacement is one atomic step
 
     Raises:
         ValueError: an unknown format, or a name, shape or dtype that is not allowed.
-        FileExistsError: there is something of that name that may not be replaced.
+        FileExistsError: `path` exists and may not be replaced.
     """
     layout = table_format(format)
     specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
@@ -62,9 +62,9 @@ def write_arrays(
 
 
 def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
-    """The description of a Zarr group or HDF5 file that `write_arrays` wrote; None where it has none.
+    """Return the description that `write_arrays` stored in a Zarr group or HDF5 file, or None.
 
-    Raises `UnreadableError` where the system cannot read it.
+    Raises `UnreadableError` if the system cannot read the file.
     """
     try:
         with reading(path), decoding(path, str(path)):
@@ -75,20 +75,20 @@ def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa:
 
 
 def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
-    """The text of the attribute, "" where there is none; raises `OSError` or `ValueError` where it is damaged."""
+    """Return the text of the attribute, "" if there is none; raise `OSError` or `ValueError` for damage."""
     found = None
     if format == "zarr":
         content = read_json(path / "zarr.json")
         attributes = content.get("attributes") if isinstance(content, dict) else None
         found = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
-    elif begins_with(_HDF5_SIGNATURE)(path):  # the library would say more of other files than is wanted
+    elif begins_with(_HDF5_SIGNATURE)(path):  # other files would get h5py's own error
         with importlib.import_module("h5py").File(path, "r") as opened:
             found = opened.attrs.get(_ATTRIBUTE)
     return found if isinstance(found, str | bytes) else ""
 
 
 def _describe(tables: Path, format: str, text: str) -> None:  # noqa: A002 - the name of the config's key
-    """Add the attribute; the library is loaded here because the other format may not be wanted at all."""
+    """Add the attribute to the tables; imports only the library of this format."""
     library = importlib.import_module({"zarr": "zarr", "hdf5": "h5py"}[format])
     if format == "zarr":
         library.open_group(tables, mode="r+").attrs[_ATTRIBUTE] = text

@@ -1,9 +1,10 @@
-"""Checkpoints that a run keeps and does not go on from: damaged ones, and those that the user has put aside.
+"""Marks checkpoints from which a run must not resume: damaged ones, and ones set aside by the user.
 
-A damaged checkpoint stays where it is.  A note beside it, `checkpoints/000123.note`, says what is wrong with it:
-retention removes no checkpoint that has one.  A checkpoint that the user puts aside moves to `set-aside/000123`, with a
-note too.  A note lists the versions of blocks that the checkpoint names, or all that there were where its manifest
-cannot say so, and those versions stay as well (`storage.blocks.versions_named`).
+A damaged checkpoint stays in place. A note beside it, `checkpoints/000123.note`, lists the damage, and retention keeps
+every checkpoint with a note. A checkpoint that the user sets aside moves to `set-aside/000123`, with a note too.
+
+The note lists the block versions that the checkpoint names; these versions are kept as well
+(`storage.blocks.versions_named`). If the manifest cannot be read, the note lists all versions that exist.
 """
 
 import json
@@ -16,14 +17,14 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, no
 
 
 def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
-    """Note durably what is wrong with checkpoint `number` of a run; nothing where there is a note."""
+    """Write a durable note of the damage of checkpoint `number`; an existing note stays."""
     path = checkpoint_path(run / CHECKPOINTS, number)
     if not note_path(path).exists():
         durable.replace_file(note_path(path), _note(run, path, problems))
 
 
 def note_sound(run: Path, number: int) -> None:
-    """Remove the note of checkpoint `number`, and those of checkpoints that are gone."""
+    """Remove the note of checkpoint `number`, and the notes of checkpoints that no longer exist."""
     root = run / CHECKPOINTS
     there = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
     stale = [path for path in list_notes(root) if path not in there]
@@ -34,13 +35,16 @@ def note_sound(run: Path, number: int) -> None:
 
 
 def set_aside(run: Path, number: int, why: str) -> Path:
-    """Move checkpoint `number` of a run to `set-aside/`, durably, and return its new path; nothing of it is read."""
+    """Move checkpoint `number` to `set-aside/` durably and return its new path.
+
+    The checkpoint may be damaged. `why` is one sentence for the note.
+    """
     path = checkpoint_path(run / CHECKPOINTS, number)
     durable.make_dirs(run / SET_ASIDE)
     target, tries = run / SET_ASIDE / path.name, 1
     while target.exists():
         target, tries = target.with_name(f"{path.name}-{tries}"), tries + 1
-    durable.replace_file(note_path(target), _note(run, path, [why]))  # before the move: its blocks are never unnamed
+    durable.replace_file(note_path(target), _note(run, path, [why]))  # first: its blocks must stay named
     durable.rename(path, target)
     durable.fsync_dir(target.parent)
     durable.fsync_dir(path.parent)

@@ -1,13 +1,13 @@
-"""Tables in blocks on a disk: rows of the first axis, block by block, each written whole as a version of its own.
+"""Stores tables in blocks of rows; each write creates a new immutable version of a block.
 
-A version is a checkpoint of a block's rows (`storage.checkpoint`), `ROOT/blocks/0003/000017`: whole or not there,
-fsynced, each array in one run of raw cells with a checksum (`storage.contiguous`), so that it moves at the speed of the
-disk.  It never changes: what is written of a block later is another version.  The
-checkpoints in `ROOT/checkpoints` name the versions that belong to them, with the hash of each one's manifest, so that a
-checkpoint of tables of any size is a list.  A version goes once a newer one is written, if no checkpoint on the disk
-names it and none that is being written will; whoever removes one looks there, whatever has come of the last commit.
+Blocks divide the first axis of each table.
 
-A block without a version holds zeros.
+A version, `ROOT/blocks/0003/000017`, is a checkpoint of a block's rows (`storage.checkpoint`). It is written atomically
+and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous`), so it moves at disk speed. A
+block without a version holds zeros.
+
+Checkpoints in `ROOT/checkpoints` name their versions, with the hash of each version's manifest. An old version is
+removed after a newer one is written, unless a checkpoint on disk or one being written names it.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,19 +29,19 @@ from storage.lock import RunLock
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 BLOCKS = "blocks"
-"""The directory of all versions, and the field of a checkpoint's state that says what they are parts of."""
+"""Directory of all versions, and the key of a checkpoint's state that holds the `Partition`."""
 
 CHECKPOINTS, SET_ASIDE = "checkpoints", "set-aside"
-"""The directories beside it, of the checkpoints that name versions, and of those that were put aside."""
+"""Directories beside `blocks`: checkpoints that name versions, and checkpoints that were set aside."""
 _EVERY_VERSION = 2**62
 
 
 class Partition(msgspec.Struct, frozen=True):
-    """How arrays are cut into blocks along their first axes.
+    """Division of arrays into blocks along their first axes.
 
     Fields:
         arrays: the whole arrays
-        first:  {name: [blocks+1] row at which each block begins, and the number of rows}
+        first:  {name: [blocks+1] first row of each block, then the number of rows}
     """
 
     arrays: tuple[ArraySpec, ...]
@@ -53,16 +53,16 @@ class Partition(msgspec.Struct, frozen=True):
         return len(next(iter(self.first.values()))) - 1
 
     def parts(self, block: int) -> tuple[ArraySpec, ...]:
-        """What a block holds of each array; nothing of those that it has no row of."""
+        """Return the schema of a block's part of each array; arrays without rows in the block are left out."""
         rows = ((spec, self.first[spec.name][block], self.first[spec.name][block + 1]) for spec in self.arrays)
         return tuple(_with_rows(spec, end - first) for spec, first, end in rows if end > first)
 
     def nbytes(self, block: int) -> int:
-        """Bytes of a block's cells."""
+        """Return the size of a block's cells in bytes."""
         return sum(spec.nbytes for spec in self.parts(block))
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data for a checkpoint's state."""
+        """Return the partition as plain data for a checkpoint's state."""
         return {"arrays": specs_to_json(self.arrays), "first": self.first}
 
 
@@ -71,7 +71,7 @@ def _with_rows(spec: ArraySpec, rows: int) -> ArraySpec:
 
 
 def partition_from_json(data: Any) -> Partition:
-    """What `to_json` has turned into plain data; `ValueError` where that is not what it is."""
+    """Return the partition that `to_json` converted; raises `ValueError` for other data."""
     if not isinstance(data, dict):
         raise ValueError("the blocks of a checkpoint's state are no object")
     arrays = specs_from_json(data.get("arrays"))
@@ -91,17 +91,17 @@ def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def block_name(block: int, version: int) -> str:
-    """How a checkpoint names a version: its path, relative to ROOT."""
+    """Return the name of a version in checkpoints: its path relative to ROOT."""
     return f"{BLOCKS}/{block:04d}/{version:06d}"
 
 
 class BlockStore:
-    """The versions of a run's blocks, of which one process writes new ones; from several threads if it likes.
+    """Reads and writes the versions of a run's blocks; thread-safe, for one writing process.
 
     Attributes:
-        partition: what the blocks are
-        versions:  {block: (its newest version, the hash of that one's manifest)}; none where a block holds zeros
-        moved:     bytes of cells written and read so far by this object
+        partition: division of the arrays into blocks
+        versions:  {block: (newest version, hash of its manifest)}; blocks of zeros are absent
+        moved:     bytes of cells written and read by this object
     """
 
     def __init__(
@@ -113,24 +113,25 @@ class BlockStore:
         format: str,  # noqa: A002 - the name of the config's key
         lock: RunLock | None = None,
     ) -> None:
-        """
-        identity  of the checkpoints that name the versions
+        """Open the store; nothing is read yet.
+
+        identity  identity of the checkpoints that name the versions
         lock      checked before a version is written or removed (`RunLock.check`)
         """
         self._held = lock
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
         self.moved = 0
         self._identity, self._format = version_identity(identity), format
-        self._promised: set[str] = set()  # to a checkpoint that may be on its way to the disk
+        self._promised: set[str] = set()  # named for a checkpoint that may be half written
         self._lock = Lock()
-        # Removing a file of gigabytes takes as long as writing some hundred megabytes: nothing waits for that.
+        # Removing a file of gigabytes takes as long as writing hundreds of megabytes, so a thread does it.
         self._remover = ThreadPoolExecutor(1, "removed blocks")
         self._removing: list[Future[None]] = []
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Take the versions that a checkpoint names (None: zeros), and remove those that none does.
+        """Take over the versions that a checkpoint names (None: zeros) and remove all unnamed versions.
 
-        Raises `ValueError` where the checkpoint is of other blocks.
+        Raises `ValueError` if the checkpoint has another partition.
         """
         self.versions = {}
         if checkpoint is not None:
@@ -143,25 +144,25 @@ class BlockStore:
         self.settle()
 
     def names(self) -> dict[str, str]:
-        """{name: hash of the manifest} of the newest versions, for a checkpoint to name: they stay until `settle`."""
+        """Return {name: hash of the manifest} of the newest versions, which are kept until `settle`."""
         with self._lock:
             found = {block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())}
             before, self._promised = self._promised, set(found)
-            for name in sorted(before - self._promised):  # of a checkpoint that did not come to the disk
+            for name in sorted(before - self._promised):  # of a checkpoint that was not committed
                 self._removing.append(self._remover.submit(self._drop, name))
         return found
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint's state must say for its blocks to be read."""
+        """Return the entry that a checkpoint's state needs to read its blocks."""
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
-        """Write a new version of a block, durably; the one before goes unless a checkpoint names it, or will.
+        """Write a new version of a block durably; the previous one is removed unless a checkpoint names it.
 
-        arrays      {name: cells of the block}, which nobody changes meanwhile
-        background  give way to whoever else wants the processors
+        arrays      {name: cells of the block}; must not change during the call
+        background  run at low priority
 
-        Raises as `checkpoint_writer.commit`: the earlier versions stay then.
+        Raises as `checkpoint_writer.commit`; earlier versions are then kept.
         """
         folder = self.root / BLOCKS / f"{block:04d}"
         self._check()
@@ -188,10 +189,10 @@ class BlockStore:
                 self._removing.append(self._remover.submit(self._drop, block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
-        """Fill the cells of a block from its newest version.
+        """Fill the cells of a block from its newest version, in place.
 
-        Raises `DamagedError` for a version that is damaged or gone, `UnreadableError` where the system cannot read it:
-        nothing can be said of the cells then.
+        Raises `DamagedError` for a version that is damaged or missing, and `UnreadableError` if the system cannot read
+        it. The cells are then undefined.
         """
         found = self.versions.get(block)
         if found is None:
@@ -205,7 +206,10 @@ class BlockStore:
             self.moved += self.partition.nbytes(block)
 
     def settle(self) -> None:
-        """The checkpoint that was given `names` is on the disk: remove what none there names, nor the next one will."""
+        """Remove versions that no checkpoint on disk names; call it after the commit of `names`.
+
+        The newest version of each block is kept for the next checkpoint.
+        """
         with self._lock:
             while self._removing:
                 self._removing.pop().result()
@@ -226,28 +230,29 @@ class BlockStore:
             durable.drop_trees([self.root / name])
 
     def close(self) -> None:
-        """Wait for what is being removed, whatever comes of it: the next `go_on` removes what is left."""
+        """Wait for the removals under way, ignoring their errors; the next `go_on` removes the rest."""
         self._remover.shutdown(wait=True)
 
 
 def sweep_blocks(root: Path) -> None:
-    """Remove what killed runs have left half written of versions; for the holder of the run lock, at start-up."""
+    """Remove half-written versions of killed runs; only for the holder of the run lock, at start-up."""
     for path in checkpoints.list_entries(root / BLOCKS):
         checkpoint_writer.sweep(path)
 
 
 def drop_unnamed(root: Path) -> None:
-    """Remove the versions that no checkpoint of a run names, and what was half written of others."""
+    """Remove half-written versions, and all versions that no checkpoint of the run names."""
     sweep_blocks(root)
     _keep_only(root, ())
 
 
 def versions_named(root: Path, among: Collection[int] | None = None) -> set[str] | None:
-    """The versions that the checkpoints of a run (or those of some numbers) name, those set aside included.
+    """Return the versions named by a run's checkpoints, including those set aside.
 
-    Of a checkpoint with a note (`storage.aside`) those that the note lists.  None where that cannot be told, because a
-    checkpoint cannot be read now, is damaged and has no note, or is of another program's version: then nothing may be
-    removed.
+    among  numbers of the checkpoints to read; None: all. Those set aside are always read
+
+    For a checkpoint with a note (`storage.aside`), the note gives the versions. Returns None if a checkpoint without a
+    note is unreadable, damaged or of another format version. The caller must then remove nothing.
     """
     found = set[str]()
     try:
@@ -263,7 +268,7 @@ def versions_named(root: Path, among: Collection[int] | None = None) -> set[str]
 
 
 def _named_by_one(path: Path) -> Collection[str]:
-    """The versions that a checkpoint or the note beside it names; none where retention has just removed it."""
+    """Return the versions that a checkpoint or its note names; none if retention has just removed it."""
     try:
         listed: list[str] = read_json(checkpoints.note_path(path))[BLOCKS]
         return listed
@@ -276,7 +281,7 @@ def _named_by_one(path: Path) -> Collection[str]:
 
 
 def _keep_only(root: Path, kept: Collection[str]) -> None:
-    """Remove all versions but some and those that checkpoints name."""
+    """Remove all versions except those in `kept` and those that checkpoints name."""
     named = versions_named(root)
     if named is None:
         return
@@ -286,7 +291,7 @@ def _keep_only(root: Path, kept: Collection[str]) -> None:
 
 
 def list_versions(root: Path) -> list[str]:
-    """The names of all versions of a run, sound or not."""
+    """Return the names of all versions of a run, valid or damaged."""
     return [
         f"{BLOCKS}/{block.name}/{version:06d}"
         for block in checkpoints.list_entries(root / BLOCKS)
@@ -295,7 +300,7 @@ def list_versions(root: Path) -> list[str]:
 
 
 def named_by(checkpoint: Checkpoint) -> dict[str, str]:
-    """{name: hash of the manifest} of the versions that a checkpoint names."""
+    """Return {name: hash of the manifest} of the versions that a checkpoint names."""
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
@@ -306,7 +311,10 @@ def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
 
 
 def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[str, Any]) -> Checkpoint:
-    """Open a version; `DamagedError` where it is damaged, gone, another run's, or not what a checkpoint names."""
+    """Open a version.
+
+    Raises `DamagedError` if it is damaged, missing, of another run, or has another hash than stated.
+    """
     try:
         found = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
@@ -321,9 +329,9 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
 
 
 def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[str]:
-    """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing.
+    """Check every byte of the versions that a checkpoint names; return one sentence for each problem.
 
-    known  {name: what is wrong with it} of versions that have been read, for other checkpoints; those read are added
+    known  {name: problems} of versions already checked for other checkpoints; updated in place
     """
     root, problems = checkpoint.path.parent.parent, []
     for name in named_by(checkpoint):
@@ -339,7 +347,7 @@ def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[
 
 
 class WholeCheckpoint(Checkpoint):
-    """A checkpoint with the arrays of its blocks as if they were its own."""
+    """A checkpoint that reads the arrays stored in blocks like its own arrays."""
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         super().__init__(path, manifest)
@@ -365,7 +373,7 @@ class WholeCheckpoint(Checkpoint):
 
 
 def open_whole(path: Path) -> Checkpoint:
-    """Open a checkpoint as `checkpoint.open_checkpoint` does; what it holds in blocks is read as its own."""
+    """Open a checkpoint as `checkpoint.open_checkpoint`; arrays stored in blocks are readable too."""
     found = checkpoints.open_checkpoint(path)
     if BLOCKS not in found.state:
         return found

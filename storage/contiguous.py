@@ -1,9 +1,8 @@
-"""Arrays as raw cells, each in one run of a file: written once and read once, at the speed of the disk.
+"""Reads and writes arrays as contiguous raw cells at the speed of the disk.
 
-The files are those of live tables: one Zarr shard for each array, or one HDF5 file of contiguous datasets.  Cells move
-between memory and disk in large pieces, several under way at a time, and past the system's page cache where it lets
-them (O_DIRECT): there they would push out what others need, be copied once more, and wait for each other.  Checksums
-are taken of the very bytes that move, so that nothing is read a second time for them.
+The files are those of live tables: one Zarr shard per array, or one HDF5 file with contiguous datasets. Threads move
+the cells in large pieces and bypass the page cache (O_DIRECT) where possible. The page cache would cost another copy
+and evict other data. Checksums are computed from the moving bytes, so nothing is read twice.
 """
 
 import math
@@ -29,19 +28,19 @@ from storage.threads import ordered
 
 Item = TypeVar("Item")
 PIECE_BYTES = 16 << 20
-"""Of what moves at once: enough for a disk's full speed, little enough for a checksum not to be waited for."""
+"""Bytes moved at once: enough for a disk's full speed, and few enough to checksum quickly."""
 MOVING_THREADS = 4
-"""While some wait for the disk, others take checksums: two were measured a fifth slower on busy processors."""
-_PAGE_BYTES = 4096  # what direct transfers begin and end at, in memory as in the file
+"""Some threads wait for the disk while others compute checksums; two threads were measured 20 % slower."""
+_PAGE_BYTES = 4096  # alignment of direct transfers, in memory and in the file
 
 
 class FileCells(msgspec.Struct, frozen=True):
-    """Where an array's raw row-major cells lie, little endian.
+    """Position of an array's raw row-major, little-endian cells.
 
     Fields:
-        file:         relative to the directory of the tables
-        offset_bytes: of the first cell in the file
-        crc32c:       of all cells
+        file:         path relative to the directory of the tables
+        offset_bytes: offset of the first cell in the file
+        crc32c:       CRC-32C of all cells
     """
 
     file: str
@@ -50,19 +49,19 @@ class FileCells(msgspec.Struct, frozen=True):
 
 
 class Piece(NamedTuple):
-    """Neighbouring cells, flat, and where they lie in the file."""
+    """Consecutive cells (a flat array) and their offset in the file in bytes."""
 
     cells: np.ndarray[Any, Any]
     offset: int
 
     @property
     def aligned(self) -> bool:
-        """Whether they may move past the page cache."""
+        """True if the cells are aligned for O_DIRECT."""
         return not (self.offset | self.cells.ctypes.data | self.cells.nbytes) % _PAGE_BYTES
 
 
 def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
-    """(first, end) of neighbouring cells that move at once: whole pages in large pieces, then what is left."""
+    """Yield (first, end) of cells moved at once: large pieces of whole pages, then the remainder."""
     step = PIECE_BYTES // cell_bytes
     whole = cells * cell_bytes // _PAGE_BYTES * _PAGE_BYTES // cell_bytes
     for first, end in ((0, whole), (whole, cells)):
@@ -71,28 +70,28 @@ def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
 
 
 def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
-    """A C-ordered array whose cells begin at an offset of a file."""
+    """Yield the pieces of a C-ordered array whose cells begin at an offset of a file."""
     flat = array.reshape(-1)
     for first, end in _spans(flat.size, array.itemsize):
         yield Piece(flat[first:end], offset + first * array.itemsize)
 
 
 class MovingFile:
-    """A file open twice: past the page cache for whole pages, and through it for all else."""
+    """A file opened twice: with O_DIRECT for aligned pieces, and through the page cache for the rest."""
 
     def __init__(self, path: Path, flags: int) -> None:
         self._path = path
         self._descriptor = self._direct = os.open(path, flags | os.O_CLOEXEC)
-        with suppress(OSError):  # of file systems that know no such thing: all goes through the cache
+        with suppress(OSError):  # file systems without O_DIRECT use the page cache
             self._direct = os.open(path, flags | os.O_CLOEXEC | os.O_DIRECT)
 
     def close(self) -> None:
-        """Close it."""
+        """Close both descriptors."""
         for descriptor in {self._descriptor, self._direct}:
             os.close(descriptor)
 
     def write(self, piece: Piece) -> np.ndarray:
-        """Write a piece; returns its cells.  `OSError` where the disk is full or fails."""
+        """Write a piece and return its cells; raises `OSError` if the disk is full or fails."""
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         with durable.naming(self._path):
             while left:
@@ -101,7 +100,10 @@ class MovingFile:
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
-        """Fill the cells of a piece; returns them.  `OSError` where the disk fails or the file is too short."""
+        """Fill the cells of a piece and return them.
+
+        Raises `OSError` if the disk fails, `DamagedError` if the file is too short.
+        """
         left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         while left:
             with durable.naming(self._path):
@@ -112,7 +114,7 @@ class MovingFile:
         return piece.cells
 
     def between(self, first: int, end: int | None = None) -> Iterator[bytes]:
-        """What lies from one offset to another, or to the file's end, and is no cell."""
+        """Yield the bytes between two offsets, or up to the end of the file."""
         while end is None or first < end:
             with durable.naming(self._path):
                 found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
@@ -131,7 +133,7 @@ def _bytes(cells: np.ndarray) -> memoryview:
 
 @contextmanager
 def moving(path: Path, flags: int) -> Iterator[MovingFile]:
-    """A `MovingFile`, for as long as a `with` statement lasts."""
+    """Open a `MovingFile` for the duration of a `with` statement."""
     file = MovingFile(path, flags)
     with closed_after(file.close):
         yield file
@@ -146,16 +148,16 @@ def write_tables(
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, tuple[int, Checksum]], dict[str, FileCells]]:
-    """Write tables into a directory, all of it durable.
+    """Write tables durably into a directory.
 
-    background  give way to whoever else wants the processors
-    notes       JSON that becomes attributes of the whole
+    background  run at low priority
+    notes       JSON that becomes attributes of the group or file
 
-    Returns ({name of each file relative to `directory`: (length in bytes, crc32c)}, {name of each array: its cells}).
+    Returns ({file name relative to `directory`: (length in bytes, CRC-32C)}, {array name: position of its cells}).
 
     Raises:
         NotFiniteError: a cell is NaN or infinite.
-        OSError: the disk is full, which is found before anything is moved, or it fails.
+        OSError: the disk fails, or is full, which is found before any cells are written.
     """
     regions = layout.create_live(directory, specs, notes)
     by_name = {spec.name: spec for spec in specs}
@@ -176,7 +178,10 @@ def _path_of(region: Region) -> Path:
 def _write_file(
     path: Path, places: Sequence[tuple[ArraySpec, int]], arrays: Mapping[str, np.ndarray], background: bool
 ) -> tuple[tuple[int, int], dict[str, int]]:
-    """Write cells into a file that has room for them; ((its length, its crc32c), {array: crc32c of its cells})."""
+    """Write cells into an allocated file.
+
+    Returns ((length in bytes, CRC-32C of the file), {array: CRC-32C of its cells}).
+    """
     with moving(path, os.O_RDWR) as file:
 
         def written(spec: ArraySpec, offset: int) -> int:
@@ -190,9 +195,10 @@ def _write_file(
 def _file_sums(
     file: MovingFile, places: Iterable[tuple[ArraySpec, int]], moved: Callable[[ArraySpec, int], int]
 ) -> tuple[int, dict[str, int]]:
-    """(crc32c of a file, {array: crc32c of its cells}), where `moved` moves an array's cells and returns the latter.
+    """Return (CRC-32C of a file, {array: CRC-32C of its cells}).
 
-    places  of the file's arrays: (which, offset in bytes of its cells), ascending
+    places  (array, offset of its cells in bytes), ascending by offset
+    moved   moves the cells of an array and returns their CRC-32C
     """
     found, whole, end = {}, 0, 0
     for spec, offset in places:
@@ -208,7 +214,7 @@ def _file_sums(
 def _sum_of(
     work: Callable[[Item], tuple[int, int]], parts: Iterable[Item], size_bytes: int, background: bool = False
 ) -> int:
-    """The crc32c of all parts, where `work` moves one of them and returns (its crc32c, its bytes)."""
+    """Return the CRC-32C of all parts; `work` moves one part and returns (its CRC-32C, its bytes)."""
     whole = 0
     for part, length in ordered(work, parts, size_bytes=size_bytes, background=background, threads=MOVING_THREADS):
         whole = joined(whole, part, length)
@@ -216,7 +222,12 @@ def _sum_of(
 
 
 def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -> tuple[int, int]:
-    """Write a piece of an array whose cells begin at an offset; raises `NotFiniteError` instead for one that is bad."""
+    """Write a piece of an array and return (CRC-32C, bytes).
+
+    offset  position of the array's first cell in the file
+
+    Raises `NotFiniteError`, before writing, for a NaN or infinite cell.
+    """
     bad = _not_finite(spec, offset, piece)
     if bad is not None:
         raise bad
@@ -225,7 +236,10 @@ def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -
 
 
 def _not_finite(spec: ArraySpec, offset: int, piece: Piece) -> NotFiniteError | None:
-    """The first cell that is NaN or infinite, of a piece of an array whose cells begin at an offset; else None."""
+    """Return an error for the first NaN or infinite cell of a piece, or None.
+
+    offset  position of the array's first cell in the file
+    """
     bad = first_not_finite(piece.cells)
     if bad is None:
         return None
@@ -239,9 +253,9 @@ def _read_piece(file: MovingFile, piece: Piece) -> tuple[int, int]:
 
 
 def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
-    """Fill a C-ordered array with cells of its size; return whether they have their checksum.
+    """Fill a C-ordered array with its stored cells; return whether their checksum is right.
 
-    Raises `UnreadableError` where the system cannot read the file, `DamagedError` where it is too short.
+    Raises `UnreadableError` if the system cannot read the file, `DamagedError` if it is too short.
     """
     path = directory / cells.file
     with reading(path), moving(path, os.O_RDONLY) as file:
@@ -249,12 +263,12 @@ def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
 
 
 def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec, FileCells]]) -> list[str]:
-    """What is wrong with a file of arrays, every byte of it read once; a sentence for each thing.
+    """Read every byte of a file of arrays once; return one sentence for each problem.
 
-    stated  crc32c of the file
-    places  of its arrays: (which, where its cells are), by their offsets
+    stated  CRC-32C of the file
+    places  (array, position of its cells), ascending by offset
 
-    Raises `UnreadableError` where the system cannot read the file, `DamagedError` where it is too short.
+    Raises `UnreadableError` if the system cannot read the file, `DamagedError` if it is too short.
     """
     bad: list[NotFiniteError] = []
     with reading(path), moving(path, os.O_RDONLY) as file:
@@ -280,5 +294,5 @@ def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec
 
 
 def other_cells(spec: ArraySpec, cells: FileCells) -> str:
-    """The sentence for an array whose cells have not their checksum."""
+    """Return the message for an array whose cells have a wrong checksum."""
     return f"{cells.file} has another checksum in the cells of array {spec.name!r} than the manifest states"

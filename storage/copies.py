@@ -1,7 +1,7 @@
-"""Second copies of checkpoints and versions in another directory, and how they come back from there.
+"""Mirrors checkpoints and block versions to another directory, and restores them from there.
 
-A copy is whole or not there, as what it is a copy of: written under a temporary name, every file fsynced and compared
-with the manifest on the way, then renamed.
+Copies are atomic, like the originals: written under a temporary name, fsynced, checked against the manifest, and then
+renamed.
 """
 
 from collections.abc import Iterator
@@ -19,19 +19,19 @@ _PIECE_BYTES = 4 << 20
 
 
 def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> None:
-    """Copy a checkpoint of ROOT, and the versions of some blocks that it names, to a place of the same form.
+    """Copy a checkpoint of ROOT, and the versions it names of the given blocks, to the mirror `place`.
 
-    What no checkpoint of ROOT, or copy of one, names any more goes from there.  Raises `DamagedError` for files that
-    are damaged, `UnreadableError` where the system cannot read one, and `OSError` where there is no room.
+    Then removes from the mirror what no checkpoint of ROOT, or copy of one, names. Raises `DamagedError` for damaged
+    files, `UnreadableError` if the system cannot read one, and `OSError` if the disk is full.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
     found = checkpoints.open_checkpoint(root / name)
     for version in named_by(found):
         if int(version.split("/")[1]) in blocks:
             _copy(root, place, version)
-    _copy(root, place, name)  # last: who finds it finds what it names
+    _copy(root, place, name)  # last, so that a copied checkpoint has all its blocks
     numbers = checkpoints.list_checkpoints(root / CHECKPOINTS)
-    named, copied = versions_named(root), versions_named(place, numbers)  # ROOT's may be damaged: so there are copies
+    named, copied = versions_named(root), versions_named(place, numbers)  # ROOT's checkpoints may be damaged
     if named is None or copied is None:
         return
     kept = named | copied | {*_whole(root)}
@@ -41,15 +41,15 @@ def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> N
 
 
 def restore(root: Path, place: Path) -> list[str]:
-    """Put back what a place has and ROOT lacks, or has damaged; returns its names, relative to ROOT.
+    """Copy back from the mirror what ROOT lacks or has damaged; return the names, relative to ROOT.
 
-    Raises `OSError` where there is no room, and `UnreadableError` where the system cannot read one of both: what cannot
-    be read for now is not replaced.
+    Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
+    file is not replaced, because it may be valid.
     """
     found = []
     for name in (*list_versions(place), *_whole(place)):
         if not checkpoints.verify(root / name) or checkpoints.verify(place / name):
-            continue  # it is sound there, or not here
+            continue  # valid in ROOT, or damaged in the mirror
         if (root / name).exists():
             durable.drop_trees([root / name])
         _copy(place, root, name)
@@ -58,12 +58,12 @@ def restore(root: Path, place: Path) -> list[str]:
 
 
 def _whole(place: Path) -> list[str]:
-    """The names of all checkpoints in a place, sound or not."""
+    """Return the names of all checkpoints in a directory, valid or damaged."""
     return [f"{CHECKPOINTS}/{number:06d}" for number in checkpoints.list_checkpoints(place / CHECKPOINTS)]
 
 
 def _copy(source: Path, target: Path, name: str) -> None:
-    """Copy a checkpoint or version `name` below another directory; nothing where there is one of the same content."""
+    """Copy checkpoint or version `name` to another directory, unless the same content is there."""
     found, final = checkpoints.open_checkpoint(source / name), target / name
     if _content_hash(final) == found.content_hash:
         return
@@ -81,7 +81,7 @@ def _copy(source: Path, target: Path, name: str) -> None:
 
 
 def _content_hash(path: Path) -> str | None:
-    """What a checkpoint or version is; None where there is none that can be opened."""
+    """Return the content hash of a checkpoint or version; None if it cannot be opened."""
     try:
         return checkpoints.open_checkpoint(path).content_hash
     except (DamagedError, FileNotFoundError, ValueError):
@@ -89,7 +89,7 @@ def _content_hash(path: Path) -> str | None:
 
 
 def _copy_file(source: Path, target: Path, kind: str) -> tuple[int, Checksum]:
-    """Copy a file, piece by piece, durably; its length and checksum."""
+    """Copy a file durably in pieces; return its length and checksum."""
     durable.make_dirs(target.parent)
 
     def pieces() -> Iterator[bytes]:

@@ -1,6 +1,6 @@
-"""What the two table formats have in common, and the one place that loads them.
+"""Interface of the two table formats, and functions that both use.
 
-zarr and h5py are slow to import, so a format's module is loaded when a table of that format is first needed.
+zarr and h5py are slow to import, so `table_format` imports a format's module on first use.
 """
 
 import importlib
@@ -22,17 +22,17 @@ FORMATS = ("zarr", "hdf5")
 
 CHECKPOINT_CHUNK_BYTES = 4 << 20
 MOST_CHUNK_BYTES = 64 << 20
-"""Of a chunk that is read: far above any that is written, far below what could exhaust memory."""
+"""Largest chunk that is read: far above all that are written, and too small to exhaust memory."""
 _CHUNKS_PER_BLOCK = 4
 
 
 class TableFormat(Protocol):
-    """What a format module offers.  `directory` is always the directory that holds the tables."""
+    """Interface of a format module. `directory` always holds the tables."""
 
     TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
 
     def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
-        """Bytes that live tables take, within a few pages for each array."""
+        """Return the bytes that live tables take, to within a few pages per array."""
 
     def create_live(
         self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
@@ -42,7 +42,7 @@ class TableFormat(Protocol):
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
     ) -> tuple[tuple[Region, ...], list[int]]:
-        """Create the live tables in anonymous memory, with links to it in `directory`; also the open descriptors."""
+        """Create live tables in anonymous memory, linked from `directory`; also return the open descriptors."""
 
     def write_tables(
         self,
@@ -54,28 +54,31 @@ class TableFormat(Protocol):
         background: bool = False,
         notes: Mapping[str, Any] | None = None,
     ) -> dict[str, tuple[int, Checksum]]:
-        """Write the checksummed tables of a checkpoint, chunk by chunk, all of it durable.
+        """Write the checksummed tables of a checkpoint durably, chunk by chunk.
 
-        `background`: give way to whoever else wants the processors.  `notes`: JSON that becomes attributes of the
-        whole.  Returns {name of each file relative to `directory`: (length in bytes, XXH3-128)}.
+        compressed  False: raw cells
+        background  run at low priority
+        notes       JSON that becomes attributes of the group or file
+
+        Returns {file name relative to `directory`: (length in bytes, XXH3-128)}.
         """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
-        """Those of a checkpoint's `files` (relative to its directory) that hold the array."""
+        """Return those of a checkpoint's `files` (relative to its directory) that hold the array."""
 
     def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
-        """The array for reading by slices, once its shape, dtype and pieces agree with `spec` and `files`."""
+        """Open an array for reading by slices, after checking shape, dtype and chunks."""
 
 
 def table_format(name: str) -> TableFormat:
-    """Return the module of the format `zarr` or `hdf5`; ValueError for any other name."""
+    """Return the module of the format `zarr` or `hdf5`; raises `ValueError` for another name."""
     if name not in FORMATS:
         raise ValueError(f"table format {name!r} is not one of {', '.join(FORMATS)}")
     return cast(TableFormat, importlib.import_module(f"storage.{name}_format"))
 
 
 def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], where: Path) -> None:
-    """Compare what a file states with the schema, before anything is allocated.
+    """Compare the shape and dtype in a file with the schema, before any allocation.
 
     Raises:
         ValueError: shape or dtype differ; the message has both.
@@ -92,7 +95,7 @@ class NotFiniteError(FloatingPointError):
 
     Attributes:
         name, axes: of the array
-        index:      of the cell
+        index:      index of the cell
     """
 
     def __init__(self, spec: ArraySpec, index: Sequence[int], value: float) -> None:
@@ -102,10 +105,10 @@ class NotFiniteError(FloatingPointError):
 
 
 def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> None:
-    """Raise `NotFiniteError` for the first cell of a part of an array that is NaN or infinite.
+    """Raise `NotFiniteError` for the first NaN or infinite cell of a part of an array.
 
     Args:
-        spec:   of the array
+        spec:   schema of the array
         part:   some of its cells
         corner: index of the part's first cell in the array
     """
@@ -115,28 +118,28 @@ def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> No
 
 
 def first_not_finite(part: np.ndarray) -> tuple[int, ...] | None:
-    """Index of the first cell that is NaN or infinite; None where there is none."""
+    """Return the index of the first NaN or infinite cell, or None."""
     if part.dtype.kind != "f":
         return None
     with np.errstate(all="ignore"):
-        if np.isfinite(part.sum()):  # one pass, no memory: what is not finite stays so in a sum
+        if np.isfinite(part.sum()):  # one pass without memory: NaN and infinity persist in a sum
             return None
     bad = np.argwhere(~np.isfinite(part))
-    return tuple(bad[0].tolist()) if len(bad) else None  # none: the sum has overflowed, and no cell
+    return tuple(bad[0].tolist()) if len(bad) else None  # None: the sum overflowed, but all cells are finite
 
 
 def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, ratio: int, where: Path) -> None:
-    """Compare what the chunks of a file would decode to with what is stored, before anything is decoded.
+    """Check that stored chunks can hold an array, before anything is decoded.
 
     Args:
-        spec:         what the manifest states about the array
+        spec:         the array according to the manifest
         chunks:       shape of a chunk
-        stored_bytes: of all chunks, as they lie on the disk
-        ratio:        most that the compression can achieve
+        stored_bytes: size of all chunks on disk
+        ratio:        highest possible compression ratio
         where:        the file
 
     Raises:
-        DamagedError: there are too few bytes for the array, or one chunk is larger than any that is written.
+        DamagedError: the chunks have too few bytes for the array, or a chunk is larger than any that is written.
     """
     chunk_bytes = math.prod(chunks) * spec.numpy_dtype.itemsize
     if chunk_bytes > MOST_CHUNK_BYTES:
@@ -148,7 +151,7 @@ def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, rati
 
 
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Return one chunk of an array [shape], row-major, little endian; beyond the array's edge it is filled up.
+    """Return a chunk of an array [shape], row-major, little endian, padded with the fill value.
 
     Raises:
         NotFiniteError: a cell is NaN or infinite.
@@ -164,7 +167,7 @@ def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position:
 
 
 def blocks(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-    """Yield slices that cover an array in row-major order, each made of a few whole chunks."""
+    """Yield slices that cover an array in row-major order, each of a few whole chunks."""
     step = list(chunk)
     if tuple(chunk[1:]) == tuple(shape[1:]):
         step[0] *= _CHUNKS_PER_BLOCK

@@ -1,7 +1,7 @@
-"""Journals read from their end: what is read grows with what is wanted, not with the file.
+"""Reads journals (files of lines) from either end, and replaces their end.
 
-A journal is a file of whole lines, in the order in which they were appended (`durable.append_line`); a torn last line,
-left by a crash, is not one of them.
+Reading from the end costs time in proportion to the lines read, not to the file. A journal has complete lines in the
+order of `durable.append_line`; an incomplete last line, left by a crash, is ignored.
 """
 
 import io
@@ -16,19 +16,19 @@ _BLOCK_BYTES = 1 << 16
 
 
 class Line(NamedTuple):
-    """One whole line of a journal: the offset of its first byte in the file, and its bytes without the line break."""
+    """A complete line: offset of its first byte in the file, and its bytes without the line break."""
 
     start: int
     data: bytes
 
 
 def lines(path: Path) -> Iterator[Line]:
-    """Yield the lines that are whole now from a journal's beginning, none where it is absent.
+    """Yield the complete lines of a journal from its beginning; none if it is absent.
 
-    Raises `UnreadableError` where the system cannot read it.
+    Raises `UnreadableError` if the system cannot read it.
     """
     with reading(path), _opened(path) as file:
-        start, end = 0, durable.whole_lines_length(file)  # beyond it another process may be writing a line
+        start, end = 0, durable.whole_lines_length(file)  # another process may be writing a line after `end`
         file.seek(0)
         while start < end:
             data = file.readline()
@@ -37,7 +37,7 @@ def lines(path: Path) -> Iterator[Line]:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """A journal for reading; one that is absent is empty."""
+    """Open a journal for reading; an absent one is empty."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -45,13 +45,13 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def lines_backwards(path: Path) -> Iterator[Line]:
-    """Yield the whole lines of a journal from its end, reading no more of it than is taken; raises as `lines`."""
+    """Yield the complete lines of a journal from its end, reading no more than is used; raises as `lines`."""
     with reading(path), _opened(path) as file:
         end = durable.whole_lines_length(file)
         if end == 0:
             return
-        pieces: list[bytes] = []  # of the line at hand, the last first
-        start = stop = end - 1  # the last line break ends a line and begins none
+        pieces: list[bytes] = []  # of the current line, the last piece first
+        start = stop = end - 1  # the final line break begins no line
         while stop > 0:
             file.seek(max(0, stop - _BLOCK_BYTES))
             *whole, last = file.read(stop - file.tell()).split(b"\n")
@@ -66,9 +66,9 @@ def lines_backwards(path: Path) -> Iterator[Line]:
 
 
 def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
-    """Return the numbers, from 1, of the lines that begin at the offsets `starts`, which ascend.
+    """Return the numbers, from 1, of the lines that begin at the offsets `starts`, ascending.
 
-    An offset beyond the end of the journal, which may have been cut meanwhile, has the number after the last line's.
+    An offset beyond the end of the journal gets the number after the last line's.
     """
     numbers, number, place = [], 1, 0
     with reading(path), path.open("rb") as file:
@@ -83,9 +83,9 @@ def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
 
 
 def replace_end(path: Path, start: int, kept: Sequence[bytes]) -> None:
-    """Put the lines `kept` in the place of all that lies at byte `start` or after it, in one durable step.
+    """Replace everything from byte `start` on by the lines `kept`, atomically and durably.
 
-    The file is written anew beside itself, and renamed: who reads it meanwhile reads it as it was.
+    The journal is rewritten under a temporary name and renamed, so concurrent readers see the old content.
     """
 
     def pieces() -> Iterator[bytes]:

@@ -1,16 +1,15 @@
-"""Directories of live tables: whose one is, and removing what dead processes have left.
+"""Creates directories of live tables, and removes those whose owner process has ended.
 
-Memory that nobody can find any more is lost until the machine starts again, so a directory says at every moment of its
-life who may remove it:
+Shared memory that is not removed stays used until the machine reboots. A directory therefore shows at every moment who
+may remove it.
 
-    made (mode 0700)  no lock, no marker: removed by a sweep once it is `_UNMARKED_SECONDS` old, and only if empty
-    locked            a `flock` that the kernel frees when the owner dies, however it dies
-    marked            the marker is written under the lock: from here on a free lock means that the owner is gone
-    filled            tables and all that lies beside them
-    emptied, removed  in the opposite order, the marker last but for the lock
+* Created (mode 0700): no lock, no marker. A sweep removes it after `_UNMARKED_SECONDS`, and only if empty.
+* Locked: a `flock`, which the kernel frees when the owner dies.
+* Marked: the marker is written under the lock. From now on a free lock means that the owner has ended.
+* Filled: tables and the files beside them.
+* Emptied and removed in the opposite order, the marker and then the lock last.
 
-The lock and not a process id is what counts: ids are reused, and mean nothing to a process in another container that
-sees the same shared memory.
+The lock decides, not the process id. Ids are reused, and mean nothing in another container that shares the memory.
 """
 
 import contextlib
@@ -29,18 +28,18 @@ from storage.lock import RunLock, is_held
 
 _MARKER, _LOCK = ".mccfr-live", ".lock"
 _NAME = re.compile(r"mccfr-\d+-[0-9a-f]{8}")
-_UNMARKED_SECONDS = 600.0  # an owner is between making a directory and marking it for a millisecond
+_UNMARKED_SECONDS = 600.0  # an owner needs a millisecond between creating and marking
 
 
 def new_directory(parent: Path) -> Path:
-    """A name of ours in `parent` that nobody has had."""
+    """Return a new unique directory name in `parent`."""
     return parent / f"mccfr-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def claim(directory: Path, link: Path) -> RunLock:
-    """Make a directory that only its user may enter, lock and mark it; returns the lock, kept for life.
+    """Create a directory with mode 0700, lock it and mark it; return the lock.
 
-    `link` is what will point to it: for those who look at leftovers.
+    link  the path that will point to the directory, recorded in the marker
     """
     directory.mkdir(mode=0o700)
     lock = RunLock(directory / _LOCK)
@@ -55,7 +54,7 @@ def claim(directory: Path, link: Path) -> RunLock:
 
 
 def remove(directory: Path) -> None:
-    """Remove a directory of ours, and nothing if it is gone; the marker stays until all that is large is removed."""
+    """Remove a live-table directory if it exists; marker and lock are removed after all large files."""
     if not directory.exists():
         return
     for entry in sorted(directory.iterdir()):
@@ -69,10 +68,9 @@ def remove(directory: Path) -> None:
 
 
 def remove_if_abandoned(directory: Path) -> bool:
-    """Remove a directory if it is ours and its owner is gone; returns whether it was.
+    """Remove a live-table directory if its owner has ended; return whether it was removed.
 
-    Left alone are links, directories of other users, names and markers that are not ours, and what anyone holds the
-    lock of.
+    Symbolic links, directories of other users, foreign names and locked directories are left alone.
     """
     try:
         if not _is_abandoned(directory):
@@ -81,24 +79,26 @@ def remove_if_abandoned(directory: Path) -> bool:
             if not _is_abandoned(directory, locked=True):
                 return False
             remove(directory)
-    except OSError:  # another process was faster, or the directory came to life
+    except OSError:  # another process removed it, or it is in use
         return False
     return True
 
 
 def sweep(places: Iterable[Path]) -> list[Path]:
-    """Remove what dead processes of this user have left in some directories; returns what was removed."""
+    """Remove live tables of this user's dead processes from some directories; return their paths."""
     found = []
     for place in dict.fromkeys(places):
-        with contextlib.suppress(OSError):  # a place that is not there, or not ours to read
+        with contextlib.suppress(OSError):  # the directory is missing or not readable
             found += sorted(entry for entry in place.iterdir() if _NAME.fullmatch(entry.name))
     return [directory for directory in found if remove_if_abandoned(directory)]
 
 
 def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
-    """Whether a directory is one of ours and its owner is gone.  `locked`: this process holds its lock.
+    """Return whether a directory holds live tables whose owner has ended.
 
-    Raises `FileNotFoundError` where there is no such directory.
+    locked  whether this process holds its lock
+
+    Raises `FileNotFoundError` if the directory does not exist.
     """
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):
@@ -114,7 +114,7 @@ def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
 
 
 def _owner(directory: Path) -> tuple[int, int] | None:
-    """Process id and start of the owner by the marker; None where there is none, or it was never finished."""
+    """Return (process id, start ticks) of the owner from the marker; None if it is absent or incomplete."""
     try:
         owner = json.loads((directory / _MARKER).read_text())
         return int(owner["pid"]), int(owner["start_ticks"])
@@ -123,7 +123,7 @@ def _owner(directory: Path) -> tuple[int, int] | None:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot, or None where there is none: tells reused ids apart."""
+    """Return a process's start in clock ticks since boot, which tells reused ids apart; None if none runs."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         if fields[0] not in ("Z", "X"):

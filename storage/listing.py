@@ -1,6 +1,7 @@
-"""Files that a manifest lists: regular files below it, reached through no link, of the length and checksum it states.
+"""Checks the files that a manifest lists: regular files of the stated length and checksum.
 
-A link would let an artefact change under its manifest, or show files of somebody else: there are none below a manifest.
+Symbolic links below a manifest are errors. A link could change an artefact without its manifest, or expose other users'
+files.
 """
 
 import stat
@@ -16,26 +17,26 @@ from storage.threads import ordered
 
 
 class Listed(NamedTuple):
-    """What a manifest states about a file."""
+    """A manifest's statement about a file."""
 
     length_bytes: int
     checksum: Checksum
     kind: str = CRC32C
 
     def shown(self, checksum: Checksum) -> str:
-        """A checksum of its kind, for people."""
+        """Return a checksum of this kind as text for messages."""
         return checksum if isinstance(checksum, str) else f"{checksum:08x}"
 
 
 def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) -> dict[str, dict[str, Checksum]]:
-    """A manifest's `files`, of {name: (length in bytes, checksum of the kind)}."""
+    """Return a manifest's `files` entry, from {name: (length in bytes, checksum of the kind)}."""
     return {name: {"length_bytes": length, kind: checksum} for name, (length, checksum) in files.items()}
 
 
 def listed_files(entries: Any) -> dict[str, Listed]:
-    """The manifest's `files`: {name relative to the manifest: what is stated}.
+    """Return a manifest's `files` as {name relative to the manifest: length, checksum and kind}.
 
-    Raises `ValueError` for names that leave the directory and for entries that state no length and one checksum.
+    Raises `ValueError` for a name that leaves the directory, and for an entry without a length and one checksum.
     """
     if not isinstance(entries, Mapping):
         raise ValueError(f"'files' is a {type(entries).__name__}; an object is needed")
@@ -51,7 +52,7 @@ def listed_files(entries: Any) -> dict[str, Listed]:
 
 
 def link_problem(root: Path, name: str) -> str | None:
-    """A sentence where `name`, or a folder on the way there from `root`, is a symbolic link; else None."""
+    """Return a sentence if `name`, or a folder between `root` and it, is a symbolic link; otherwise None."""
     path = root
     for component in Path(name).parts:
         path /= component
@@ -62,9 +63,9 @@ def link_problem(root: Path, name: str) -> str | None:
 
 @reading()
 def file_problem(root: Path, name: str, stated: Listed, *, content: bool = True) -> str | None:
-    """Return what is wrong with a listed file: a link, missing, of another length, with `content` another checksum.
+    """Return the problem of a listed file: a link, missing, of another length or (`content`) checksum.
 
-    None for a sound file.  Raises `UnreadableError` where the system cannot read it: nothing can be said of it then.
+    None for a valid file. Raises `UnreadableError` if the system cannot read it.
     """
     linked = link_problem(root, name)
     if linked:
@@ -74,7 +75,7 @@ def file_problem(root: Path, name: str, stated: Listed, *, content: bool = True)
         status = file.stat()
     except (FileNotFoundError, NotADirectoryError):
         return f"{name} is missing"
-    if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for ever
+    if not stat.S_ISREG(status.st_mode):  # reading a pipe would block
         return f"{name} is missing"
     if status.st_size != stated.length_bytes:
         return f"{name} has {status.st_size} bytes; the manifest states {stated.length_bytes}"
@@ -84,7 +85,10 @@ def file_problem(root: Path, name: str, stated: Listed, *, content: bool = True)
 
 
 def file_problems(root: Path, files: Mapping[str, Listed], unread: Iterable[str] = ()) -> list[str]:
-    """What is wrong with the listed files, several read at a time; of those in `unread` only the length is compared."""
+    """Return the problems of the listed files, read in parallel.
+
+    unread  files of which only the length is checked
+    """
     skipped = set(unread)
 
     def problem(item: tuple[str, Listed]) -> str | None:

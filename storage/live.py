@@ -1,9 +1,10 @@
-"""Live tables: the arrays that workers train on, in shared memory, in the layout of an ordinary Zarr or HDF5 file.
+"""Live tables: the arrays that workers train on, in shared memory, laid out as a Zarr or HDF5 file.
 
-They lie in `/dev/shm` where that is large enough, else in anonymous shared memory that other processes reach through
-links to `/proc/PID/fd`, so that their user can open them with plain zarr or h5py while the run goes on.  They are never
-trusted after an unclean stop: `remove_stale_live` clears away what a killed run has left behind its link, `sweep_live`
-what killed runs have left that nobody links to.
+They are in `/dev/shm` if it is large enough, otherwise in anonymous shared memory that other processes reach through
+links to `/proc/PID/fd`. Users can open them with zarr or h5py during the run.
+
+Live tables are not reused after a crash. `remove_stale_live` removes those behind a killed run's link, and `sweep_live`
+those that have no link.
 """
 
 import errno
@@ -22,22 +23,22 @@ from storage.lock import RunLock
 from storage.mapping import Region, map_regions
 from storage.schema import ArraySpec, validate_specs
 
-MEMORY_SHARE = 0.8  # above it the system starts to swap or evict, and training slows down by hundreds of times
+MEMORY_SHARE = 0.8  # above it the system swaps, which makes training hundreds of times slower
 
-FREE_BYTES_MARGIN = 16 << 20  # what stays free in the tables' file system
+FREE_BYTES_MARGIN = 16 << 20  # free space to leave in the tables' file system
 _SHARED_MEMORY = Path("/dev/shm")
-_LINKS_BYTES = 1 << 20  # room for a directory that holds only links and metadata
+_LINKS_BYTES = 1 << 20  # for a directory that holds only links and metadata
 
 
 class LiveTables:
-    """Live tables of one run, removed by `close` or at the end of a `with` statement.
+    """Live tables of a run, removed by `close` or at the end of a `with` statement.
 
     Attributes:
-        directory: holds `tables.zarr` or `tables.h5`; also the place for `storage.mapping.create_cells`
-        tables:    the Zarr group or HDF5 file itself, for plain readers
+        directory: holds `tables.zarr` or `tables.h5`, and the cells of `storage.mapping.create_cells`
+        tables:    the Zarr group or HDF5 file
         specs:     the schema
-        regions:   where each array's cells lie, in the order of `specs`
-        anonymous: whether the memory is anonymous: then it lives only as long as this process
+        regions:   position of each array's cells, in the order of `specs`
+        anonymous: True if the memory is anonymous and ends with this process
         warning:   a sentence for the user, or None
     """
 
@@ -49,7 +50,7 @@ class LiveTables:
         self.regions: tuple[Region, ...] = ()
         self.anonymous = False
         self.warning: str | None = None
-        self._lock: RunLock | None = None  # on the directory: says that its owner lives
+        self._lock: RunLock | None = None  # on the directory: shows that the owner is alive
         self._descriptors: list[int] = []
         self._owner = os.getpid()
 
@@ -62,11 +63,10 @@ class LiveTables:
         self.close()
 
     def close(self) -> None:
-        """Remove the tables and then the link; processes that have them mapped keep their memory until they unmap it.
+        """Remove the tables, then the link.
 
-        What cannot be removed is logged: the tables are no longer needed, whatever the session has come to.
-
-        Does nothing the second time, and nothing in a forked child: the tables belong to the process that made them.
+        Processes that have mapped the tables keep the memory until they unmap it. Failures are logged, not raised. A
+        second call does nothing, and neither does a call in a forked child.
         """
         if os.getpid() != self._owner:
             return
@@ -82,7 +82,7 @@ class LiveTables:
 
 
 def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002 - the name of the config's key
-    """Return the bytes that live tables of this schema take (ValueError for an unknown format)."""
+    """Return the bytes that live tables of a schema take; raises `ValueError` for an unknown format."""
     return table_format(format).live_bytes(validate_specs(specs))
 
 
@@ -94,9 +94,9 @@ def check_room(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     beside_bytes: int = 0,
 ) -> None:
-    """Refuse, as `create_live` with the same arguments would, without creating anything.
+    """Raise the errors that `create_live` would raise with these arguments, without creating anything.
 
-    `beside_bytes`: memory that is needed beside the tables.
+    beside_bytes  further memory that the run needs, in bytes
     """
     _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, beside_bytes)
 
@@ -110,23 +110,23 @@ def create_live(
     free_bytes_margin: int = FREE_BYTES_MARGIN,
     force: bool = False,
 ) -> LiveTables:
-    """Create live tables, every cell at its array's fill value, or refuse and touch nothing.
+    """Create live tables, with every cell at its fill value, or raise and change nothing.
 
     Args:
         specs:             the schema
         format:            `zarr` or `hdf5`
-        live_dir:          `auto`: `/dev/shm` where it has room, else anonymous shared memory; or a directory, in which
-                           a fresh one is made.  One on a disk is allowed, with a warning
-        link:              becomes a link to the tables' directory: the run directory's `live`
-        free_bytes_margin: what must stay free in the file system besides the tables
-        force:             whatever memory and file system say is available; the system may still refuse
+        live_dir:          `auto`: `/dev/shm` if it has room, otherwise anonymous shared memory. Or a directory, in
+                           which a new one is created; a directory on disk gives a warning
+        link:              path of the link to the tables' directory: the run directory's `live`
+        free_bytes_margin: bytes that must stay free in the file system besides the tables
+        force:             skip the checks of memory and file system
 
     Raises:
-        MemoryError: the tables take more than 80 % of the available memory (on a disk: more than all of it).  The
+        MemoryError: the tables take more than 80 % of the available memory (on a disk: more than all of it). The
             message has both numbers.
-        OSError: the file system of `live_dir` has too little room (both numbers), or `live_dir` is no directory.
-        FileExistsError: `link` exists: call `remove_stale_live` first.
-        ValueError: unknown format, bad schema.
+        OSError: the file system of `live_dir` has too little room (both numbers), or `live_dir` is not a directory.
+        FileExistsError: `link` exists; call `remove_stale_live` first.
+        ValueError: an unknown format or an invalid schema.
     """
     specs = validate_specs(specs)
     layout = table_format(format)
@@ -146,7 +146,7 @@ def create_live(
 
 
 def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -> None:
-    # Mark and link come before the memory, so that a kill at any moment leaves nothing large that cannot be found.
+    # Marker and link come before the memory, so that a kill leaves no memory that cannot be found.
     live._lock = leftovers.claim(live.directory, live.link)
     live.link.symlink_to(live.directory)
     if live.anonymous:
@@ -163,7 +163,7 @@ def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -
 def _choose_place(
     live_dir: str | Path, needed: int, margin: int, beside: int = 0, *, force: bool = False
 ) -> tuple[Path, bool, str | None]:
-    """(directory to make ours in, whether the memory is anonymous, warning), or refuse."""
+    """Return (parent directory, whether the memory is anonymous, warning), or raise."""
     if live_dir == "auto":
         _refuse_above(MEMORY_SHARE, needed, beside, force)
         if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
@@ -210,16 +210,16 @@ def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
 
 
 def remove_stale_live(link: Path) -> Path | None:
-    """Remove what a killed run has left: the directory that its link points to, if it is one of ours, and the link.
+    """Remove the live tables of a killed run behind its link, and the link.
 
-    To be called by the holder of the run lock.  A directory whose process is still alive (as the link of a copied run
-    directory has it) is left alone, and so is any directory that is not ours; the link goes in either case.
+    Only for the holder of the run lock. The directory is left alone if its process is alive, as for a copied run
+    directory, or if it holds no live tables. The link is removed in all cases.
 
     Returns:
-        The directory that was removed, or None.
+        The removed directory, or None.
 
     Raises:
-        FileExistsError: there is something at `link` that is not a link.
+        FileExistsError: `link` is not a symbolic link.
     """
     link = Path(link)
     if not link.is_symlink():
@@ -233,9 +233,9 @@ def remove_stale_live(link: Path) -> Path | None:
 
 
 def sweep_live(live_dir: str | Path = "auto") -> list[Path]:
-    """Remove live tables that dead processes of this user have left where `create_live` may put them.
+    """Remove live tables of this user's dead processes from all places that `create_live` may use.
 
-    Returns what was removed.  Nothing of a living process is touched, in whichever container it runs.
+    Returns the removed directories. Tables of living processes are untouched, in any container.
     """
     places = [_SHARED_MEMORY, Path(tempfile.gettempdir())]
     return leftovers.sweep([*places, *([] if live_dir == "auto" else [Path(live_dir).absolute()])])

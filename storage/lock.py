@@ -1,6 +1,6 @@
-"""The run lock: one process at a time works on a run directory.
+"""Run lock: only one process at a time works on a run directory.
 
-A `flock` belongs to the open file and is freed by the kernel when its holder dies, however it dies.
+A `flock` belongs to the open file; the kernel frees it when its holder dies.
 """
 
 import errno
@@ -14,25 +14,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from storage.damage import UnreadableError
 from storage.durable import naming
 from storage.held_directory import HeldDirectory
 
 _TRIES, _TRY_SECONDS = 5, 0.01
-_NOTE_BYTES = 4096  # of the file: who holds it, and what that does
+_NOTE_BYTES = 4096  # of the lock file: its holder and the holder's note
 
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
 
 class LostDirectoryError(RuntimeError):
-    """The directory that a process works on was removed, or another process may have locked it; nothing is written."""
+    """The directory of a run was removed, or may be locked by another process; nothing is written."""
 
 
 class RunLock:
-    """An exclusive lock on a file, for use in a `with` statement; the file stays and names its holder (`Holder`).
+    """An exclusive lock on a file, for a `with` statement; the file stays and names its holder (`Holder`).
 
-    While it is held, the directory of the file is held open too: `directory` leads to it wherever it is moved.
-
-    A forked child gives its copy up at once, so that orphaned children cannot keep the lock of a killed parent.
+    While the lock is held, the file's directory is held open; `directory` leads to it even if it is moved. A forked
+    child gives up its copy at once, so that orphans cannot keep the lock of a killed parent.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,7 @@ class RunLock:
         _held.add(self)
 
     def _locked_file(self, directory: HeldDirectory) -> int:
-        """Open and lock the file in an open directory, and write this process's name; return its descriptor."""
+        """Open and lock the file in an open directory, and write this process's id; return the descriptor."""
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(self.path.name, flags, 0o644, dir_fd=directory.descriptor)
@@ -93,13 +93,16 @@ class RunLock:
 
     @property
     def directory(self) -> HeldDirectory:
-        """The directory of the file; only while the lock is held."""
+        """Directory of the file; only while the lock is held."""
         if self._directory is None:
             raise ValueError(f"{self.path} is not locked")
         return self._directory
 
     def check(self) -> None:
-        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked."""
+        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked.
+
+        Raises `UnreadableError` where the system cannot tell.
+        """
         place = self.directory.place()
         if self.directory.is_removed():
             raise LostDirectoryError(
@@ -113,19 +116,21 @@ class RunLock:
             )
 
     def _holds(self, path: Path | str, directory: int | None = None) -> bool:
-        """Return whether the file at a path, relative to an open directory, is the one that is locked."""
+        """Return whether the file at a path, relative to an open directory, is the locked one."""
         if self._descriptor is None:
             return False
         try:
             return os.path.samestat(os.fstat(self._descriptor), os.stat(path, dir_fd=directory))
         except FileNotFoundError:
             return False
+        except OSError as error:
+            error.filename = str(self.path)
+            raise UnreadableError(error) from error
 
     def note(self, text: str) -> None:
-        """Write one line about what the holder does behind its name, for `noted`; nothing while it is not held.
+        """Write a line for `noted` on what the holder is doing; does nothing while the lock is not held.
 
-        It is meant for people, and not durable: the lock itself does not outlive its holder either.  So a disk that
-        does not take it is ignored.
+        The line is for people and not durable, so errors of the disk are ignored.
         """
         if self._descriptor is not None:
             data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
@@ -134,14 +139,14 @@ class RunLock:
                 os.ftruncate(self._descriptor, len(data))
 
     def is_in_place(self) -> bool:
-        """Whether the file that is locked is still the one at `path`: not removed, nor moved with its directory."""
+        """Return whether the locked file is still at `path`: neither removed nor moved with its directory."""
         return self._holds(self.path)
 
     def release(self) -> None:
-        """Free the lock; nothing happens where it is not held."""
+        """Release the lock, if held."""
         if self._descriptor is None:
             return
-        with suppress(OSError):  # a name that stays in the file means nothing once the lock is free
+        with suppress(OSError):  # a name left in the file means nothing once the lock is free
             os.ftruncate(self._descriptor, 0)
         self._abandon()
 
@@ -159,7 +164,7 @@ class Holder(NamedTuple):
     """A process that holds a lock."""
 
     process: int
-    machine: str  # empty where a lock of an older version does not name it
+    machine: str  # empty in locks of older versions
 
     def __str__(self) -> str:
         away = self.machine and not self.is_here
@@ -167,18 +172,18 @@ class Holder(NamedTuple):
 
     @property
     def is_here(self) -> bool:
-        """Whether its number means something on this machine."""
+        """True if the process runs on this machine."""
         return self.machine == socket.gethostname()
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return who holds the lock on `path`, which is only meant while `is_held`; None where the file names nobody."""
+    """Return the holder of the lock on `path`; only valid while `is_held`. None if the file names none."""
     number, _, machine = (_lines(path) or [""])[0].partition(" ")
     return Holder(int(number), machine) if number.isdecimal() else None
 
 
 def noted(path: Path) -> str | None:
-    """Return what the holder of the lock on `path` has noted last; None where it has not, or there is no such file."""
+    """Return the last note of the holder of the lock on `path`; None if there is none."""
     return next(iter(_lines(path)[1:]), None)
 
 
@@ -187,7 +192,7 @@ def _own_line() -> str:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a lock's file that say something; [] where there is none."""
+    """Return the non-empty lines of a lock file; [] if it does not exist."""
     try:
         with path.open("rb") as file:
             return [line for line in file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines() if line]
@@ -196,7 +201,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether somebody holds the lock on `path`; reads only, and holds nothing up for more than a moment."""
+    """Return whether a process holds the lock on `path`; read-only."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -211,7 +216,7 @@ def is_held(path: Path) -> bool:
 
 
 def _lock_patiently(descriptor: int) -> None:
-    """Lock exclusively; a look by `is_held` may be in the way for an instant, so try a few times."""
+    """Lock exclusively, with a few attempts, because `is_held` holds a lock for an instant."""
     for _ in range(_TRIES - 1):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

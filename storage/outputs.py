@@ -1,7 +1,7 @@
-"""Finished outputs, a file or a directory, that take their final name in one step.
+"""Atomic outputs: a file or directory gets its final name in one step when it is complete.
 
-What is written here is meant for people and other programs, under a name that they chose: nothing of theirs may be
-overwritten, a reader must never meet half an output, and an older output of the same kind gives way in one step.
+Users choose these names. Foreign files are never overwritten, readers never see an incomplete output, and an older
+output of the same kind is replaced atomically.
 """
 
 import contextlib
@@ -17,17 +17,16 @@ from storage import durable
 from storage.directory_lock import unread
 
 SCRATCH = "-scratch"
-"""Added to a temporary name: a directory for what an output is made from, swept like the output itself."""
-_LEFT_SECONDS = 86_400.0  # far above what any output takes
-_READERS_SECONDS = 1.0  # for readers of a version that was replaced: most have read it by then
-_STILL_READ = ".old"  # behind the temporary name of a version that was replaced
+"""Suffix to a temporary name for a directory of intermediate files, swept like the output itself."""
+_LEFT_SECONDS = 86_400.0  # much longer than any output takes
+_READERS_SECONDS = 1.0  # enough for most readers of a replaced version
+_STILL_READ = ".old"  # suffix to the temporary name of a replaced version
 
 
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raise `FileExistsError` unless `path` is free - nothing, or an empty file or directory - or `replaceable` has it.
+    """Raise `FileExistsError` unless `path` is absent, empty, or accepted by `replaceable`.
 
-    Whatever a user names as a place to write to goes through this before anything is opened, also what is appended to.
-    Links, devices and pipes are never free: the place of one is taken, or what it leads to changed, by nothing here.
+    Call it for every path that a user names for writing, also for appending. Links, devices and pipes always raise.
     """
     if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
         raise FileExistsError(f"{path} is a link, a device or a pipe, and no file or directory: choose another name")
@@ -38,7 +37,7 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
 
 
 def begins_with(*heads: bytes) -> Callable[[Path], bool]:
-    """What tells a file that begins with one of `heads`, for `check_output` and `output`."""
+    """Return a test for files that begin with one of `heads`, for `check_output` and `output`."""
     most = max(map(len, heads))
 
     def ours(path: Path) -> bool:
@@ -51,7 +50,7 @@ def begins_with(*heads: bytes) -> Callable[[Path], bool]:
 
 
 def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
-    """What tells a file that has `mark` somewhere in its first bytes."""
+    """Return a test for files that have `mark` in their first `within` bytes."""
 
     def ours(path: Path) -> bool:
         if not path.is_file():
@@ -64,19 +63,19 @@ def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
 
 @contextlib.contextmanager
 def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = True) -> Iterator[Path]:
-    """Yield a free temporary name beside `path`; what is there when the block ends gets the name `path` in one step.
+    """Yield a temporary name beside `path`; at the end of the block it is renamed to `path` atomically.
 
-    The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this takes care of the
-    names.  If the block raises, the temporary is removed and `path` is as it was.
+    The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this function makes the
+    names durable. If the block raises, the temporary is removed and `path` is unchanged.
 
     Args:
         path:        the output
-        replaceable: whether the file or directory that has the name now may be replaced
-        parents:     make missing parents; without it, they must exist
+        replaceable: returns whether the existing file or directory may be replaced
+        parents:     create missing parents; otherwise they must exist
 
     Raises:
-        FileExistsError: the name is taken by something else, before the block or after it; `path` is as it was.
-        OSError: the file system fails, or cannot exchange two names in one step.
+        FileExistsError: the name is taken by something else, before or after the block; `path` is unchanged.
+        OSError: the file system fails, or cannot exchange two names atomically.
     """
     check_output(path, replaceable)
     with durable.making_dirs(path.parent) if parents else contextlib.nullcontext():
@@ -89,7 +88,7 @@ def _output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     try:
         with durable.naming(path):
             yield temporary
-            check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
+            check_output(path, replaceable)  # writing takes minutes, in which the name may be taken
             _give_name(temporary, path)
         durable.fsync_dir(path.parent)
     finally:
@@ -97,17 +96,17 @@ def _output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _give_name(temporary: Path, path: Path) -> None:
-    """Give an output its name in one step; the temporary name then leads to what had it, if that was not empty."""
+    """Rename an output to its final name; a non-empty predecessor then has the temporary name."""
     try:
         durable.rename(temporary, path)
-    except OSError as error:  # a directory that is not empty, or a file in place of a directory or the reverse
+    except OSError as error:  # a non-empty directory, or a file in place of a directory or the reverse
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR):
             raise
         durable.exchange(temporary, path)
 
 
 def _remove_unread(temporary: Path) -> None:
-    """Remove what has the temporary name; a directory that is still read is renamed, for a later output to remove.
+    """Remove the temporary; a directory that a reader holds is renamed, for a later output to remove.
 
     Raises nothing, as `durable.discard`.
     """
@@ -123,7 +122,7 @@ def _remove_unread(temporary: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what killed processes left of outputs of this name a day ago or longer, and versions no longer read."""
+    """Remove temporaries of this name older than a day, and replaced versions that are no longer read."""
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
     for left in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):

@@ -1,10 +1,9 @@
-"""Huge pages of shared memory: whether the system gives any, and how many.
+"""Huge pages of shared memory: whether the system grants them, and how many are in use.
 
-A look-up in a table far larger than the caches first has to find where its page lies; pages of 2 MiB instead of 4 KiB
-are found without another look into memory.  Linux gives them to shared memory on request by a setting of its own,
-`shmem_enabled`, which usually is `never`; since version 6.1 memory that is there is moved into huge pages on request
-whatever that setting says, unless it is `deny` (MADV_COLLAPSE).  Where a request is refused nothing is said.
-(Documentation of the kernel, "Transparent Hugepage Support"; madvise(2).)
+Random access to tables far larger than the caches misses the TLB; pages of 2 MiB avoid most of its page-table reads.
+Linux grants them to shared memory by the setting `shmem_enabled`, which is usually `never`. Since Linux 6.1,
+MADV_COLLAPSE moves memory into huge pages unless that setting is `deny`. A refused request gives no error. See the
+kernel documentation, "Transparent Hugepage Support", and madvise(2).
 """
 
 import os
@@ -23,7 +22,7 @@ _HUGE = re.compile(r"^(?:AnonHugePages|ShmemPmdMapped|FilePmdMapped): +(\d+) kB"
 
 
 def gives_huge_pages() -> bool:
-    """Whether shared memory gets huge pages here and now: one is asked for."""
+    """Return whether shared memory gets huge pages, by requesting one."""
     memory = os.memfd_create("mccfr-page")
     try:
         os.posix_fallocate(memory, 0, HUGE_PAGE_BYTES)
@@ -34,9 +33,9 @@ def gives_huge_pages() -> bool:
 
 
 def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:
-    """Bytes that lie in huge pages, of this process's mappings that hold the arrays: 0 where the system does not say.
+    """Return the bytes in huge pages of this process's mappings that hold the arrays; 0 if unknown.
 
-    Mappings are counted whole, so that what lies beside the arrays in the same ones counts too.
+    Whole mappings are counted, including memory beside the arrays.
     """
     spans = [(array.__array_interface__["data"][0], array.nbytes) for array in arrays if array.nbytes]
     try:

@@ -1,7 +1,7 @@
-"""Copies of tables in memory, made at the speed of the memory bus while their writers rest.
+"""Copies of tables in memory, made at memory bandwidth while the writers are paused.
 
-The memory is asked for in huge pages and can be populated beforehand, while the writers still work, so that nothing
-but the copying itself holds them up.  Each array has memory of its own: dropping it gives its memory back.
+The memory uses huge pages and can be populated beforehand, while the writers still work. The pause then lasts only as
+long as the copying. Each array has its own memory, which is freed when it is dropped.
 """
 
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ _PIECE_BYTES = 16 << 20
 
 
 class Snapshot:
-    """Room for copies of arrays.
+    """Memory for copies of arrays.
 
     Attributes:
-        arrays: {name: copy}; what they hold is undefined until `take`.  Remove one to free its memory.
+        arrays: {name: copy}; undefined until `take`. Remove one to free its memory.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -27,7 +27,7 @@ class Snapshot:
         }
 
     def populate(self) -> None:
-        """Bring the pages into memory now; where the system cannot, `take` will."""
+        """Allocate the pages now; if the system cannot, `take` will."""
         for array in self.arrays.values():
             try:
                 populate(array)
@@ -35,7 +35,7 @@ class Snapshot:
                 return
 
     def take(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Copy the arrays, of the names and shapes given before; nothing may write them meanwhile."""
+        """Copy the arrays, with the names and shapes given before; they must not change meanwhile."""
         pieces = []
         for name, copy in self.arrays.items():
             source, target = arrays[name].reshape(-1), copy.reshape(-1)

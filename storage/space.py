@@ -1,4 +1,4 @@
-"""How much memory and how much room in a file system there is, and whether a directory lives in memory."""
+"""Available memory, free disk space, and whether a directory is in memory."""
 
 import ctypes
 import os
@@ -14,13 +14,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def available_memory_bytes(root: Path = Path("/")) -> int:
-    """Return the bytes of memory that can be taken without swapping, control groups (containers) counted.
+    """Return the bytes of memory available without swapping, within the limits of control groups.
 
     Args:
-        root: where `proc` and `sys` are found
+        root: directory of `proc` and `sys`
 
     Raises:
-        OSError: the kernel does not say how much memory is available.
+        OSError: the kernel does not report the available memory.
     """
     available = None
     for line in (root / "proc/meminfo").read_text().splitlines():
@@ -32,7 +32,7 @@ def available_memory_bytes(root: Path = Path("/")) -> int:
 
 
 def _control_group_bytes(root: Path) -> list[int]:
-    """Bytes left under each memory limit of the control groups that this process is in (versions 1 and 2)."""
+    """Return the bytes left under each memory limit of this process's control groups (versions 1 and 2)."""
     memberships = root / "proc/self/cgroup"
     left: list[int] = []
     if not memberships.exists():
@@ -47,7 +47,7 @@ def _control_group_bytes(root: Path) -> list[int]:
             reclaimable = ("total_inactive_file", "total_active_file")
         else:
             continue
-        # In a container only the mount's own root may be visible, so every ancestor is looked at.
+        # In a container only the mount's root may be visible, so every ancestor is read.
         inner = Path(path.lstrip("/"))
         for group in dict.fromkeys(mount / folder for folder in (inner, *inner.parents)):
             left.extend(_left_in_group(group, limit, usage, reclaimable))
@@ -68,12 +68,12 @@ def _left_in_group(group: Path, limit: str, usage: str, reclaimable: tuple[str, 
 
 
 def total_memory_bytes(root: Path = Path("/")) -> int:
-    """Return the bytes of memory of this machine."""
+    """Return the size of this machine's memory in bytes."""
     return int((root / "proc/meminfo").read_text().partition("MemTotal:")[2].split()[0]) * 1024
 
 
 def killed_for_memory(root: Path = Path("/")) -> int:
-    """Return how many processes the system has killed for want of memory so far; 0 where it does not say."""
+    """Return the number of processes killed by the out-of-memory killer so far; 0 if unknown."""
     try:
         lines = (root / "proc/vmstat").read_text().splitlines()
     except OSError:
@@ -89,7 +89,7 @@ def free_bytes(path: Path) -> int:
 
 @reading()
 def tree_bytes(path: Path) -> int:
-    """Return the bytes of a file, or of all files below a directory; links are not followed.
+    """Return the size in bytes of a file, or of all files below a directory; links are not followed.
 
     Files that are removed meanwhile do not count.
     """
@@ -104,10 +104,10 @@ def tree_bytes(path: Path) -> int:
 
 
 def is_in_memory(path: Path) -> bool:
-    """Return whether the file system of `path` is kept in memory (tmpfs or ramfs).
+    """Return whether the file system of `path` is in memory (tmpfs or ramfs).
 
     Raises:
-        OSError: there is no such path.
+        OSError: the path does not exist.
     """
     buffer = ctypes.create_string_buffer(512)  # struct statfs; its first member, a long, is the type
     if _libc.statfs(os.fsencode(path), buffer) != 0:
@@ -118,7 +118,7 @@ def is_in_memory(path: Path) -> bool:
 
 
 def bytes_text(count: float) -> str:
-    """Bytes for people: 512 B, 1.5 MB, 12.3 GB."""
+    """Return a number of bytes as text for people: 512 B, 1.5 MB, 12.3 GB."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Large arrays outside of this process's own memory: in a temporary file without a name, gone with its last user."""
+"""Large arrays in unnamed temporary files, freed when the last mapping is closed."""
 
 import mmap
 import os
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 
 def spilled(shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
-    """An array of zeros in a file of the directory for temporary files (`TMPDIR`), which only its mapping keeps.
+    """Return an array of zeros in an unnamed file in the directory for temporary files (`TMPDIR`).
 
-    Its pages belong to the file: the system writes them back and drops them when memory is short.
+    The system can write its pages back to the file and drop them when memory is short.
 
-    Raises `OSError` where that directory has no room for it.
+    Raises `OSError` if that directory has no room.
     """
     length = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if length == 0:

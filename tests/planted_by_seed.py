@@ -45,8 +45,8 @@ DRAWN = (
     ),
     Defect(
         "storage.listing",
-        "if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for ever",
-        "if not (not stat.S_ISREG(status.st_mode)):  # reading a pipe would wait for ever",
+        "if not stat.S_ISREG(status.st_mode):  # reading a pipe would block",
+        "if not (not stat.S_ISREG(status.st_mode)):  # reading a pipe would block",
         "Pipes are files, and files are none.",
         "storage/test_listing.py",
     ),

@@ -272,7 +272,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.copies",
-        "    _copy(root, place, name)  # last: who finds it finds what it names\n",
+        "    _copy(root, place, name)  # last, so that a copied checkpoint has all its blocks\n",
         "",
         "A checkpoint is not copied, only the versions that it names.",
         BLOCKS,

@@ -1,4 +1,4 @@
-"""What comes of solvers and runs: evaluations and policies."""
+"""Evaluations, matches and policies of solvers and runs."""
 
 import os
 from collections.abc import Callable
@@ -37,18 +37,18 @@ def evaluate(
     checkpoint: int | None = None,
     **options: Any,
 ) -> Evaluation:
-    """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
+    """Evaluate the strategy of a solver, of a run's checkpoint, or of a policy.
 
-    target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
-    method        one of `mccfr evaluate`, "auto" (as there), `module:Class`, the name of an entry point, a class of
-                  one's own, or a function from `game` and `strategy` of a `Profile` to a number
-    against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
-    boards, seed  sampled where the method samples; None: what it takes by itself
-    checkpoint    of a run; None: the newest
-    options       of the method, as `mccfr evaluate` has them: `setting` and `hands` of lbr, `nodes` of trained-br
+    target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
+    method        name as in `mccfr evaluate` or "auto"; `module:Class`; name of an entry point; a class derived from
+                  `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
+    against       opponent, if the method has one: "uniform", "always-call", or as `target`
+    boards, seed  number and seed of samples, if the method samples; None: the method's default
+    checkpoint    number of a run's checkpoint; None: the newest
+    options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr, `nodes` of trained-br
 
-    Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option,
-    meets no opponent though one is named, or where there is no checkpoint to choose.
+    Raises `ValueError` if the method is unknown, does not suit the game, or has no such option.  Raises it too for an
+    opponent that the method does not use, and a `checkpoint` of a solver or policy.
     """
     if not isinstance(method, str | type):
         method = _method_of(method)
@@ -67,7 +67,7 @@ def evaluate(
 
 
 def _method_of(function: Callable[[Profile], float]) -> type[Method]:
-    """A method that finds what a function does."""
+    """Return a `Method` whose value is the result of a function."""
 
     def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
         return {"value_chips": function(side)}
@@ -90,19 +90,18 @@ def match(
     workers: int = 1,
     log: Pathlike | None = None,
 ) -> MatchResult:
-    """What A wins a hand from B at the table, every deal in both seats: what `mccfr match` does.
+    """Play a match between A and B, each deal in both seats, as `mccfr match`.
 
-    a, b                             a `Solver`, a `Run`, a `Policy`, the path of one of the last two, the name of a
-                                     program, or a class derived from `mccfr.play.Program`
-    hands                            rounded up to pairs; 200 at least
-    seed                             of deals and draws
-    purify, threshold                how A is played, if it is no program: always its likeliest action; never one of
-                                     less probability
-    against_purify, against_threshold  the same of B
+    a, b                             a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a program,
+                                     or a class derived from `mccfr.play.Program`
+    hands                            number of hands, at least 200, rounded up to pairs
+    seed                             of deals and sampled actions
+    purify, threshold                A plays its likeliest action only; or no action below this probability
+    against_purify, against_threshold  the same for B
     workers                          processes that share the hands
     log                              a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
 
-    Raises `ValueError` of one sentence where names are none, games differ, both are programs, or hands are too few.
+    Raises `ValueError` for an unknown name, different games, two programs, or too few hands.
     """
     players = _player(a, Manner(purify, threshold)), _player(b, Manner(against_purify, against_threshold))
     file = None if log is None else Path(log)
@@ -110,7 +109,7 @@ def match(
 
 
 def _player(given: Strategic | type[Program], manner: Manner) -> Opened:
-    """Who sits down."""
+    """Return a player for a match from any form that `match` accepts."""
     if isinstance(given, type):
         return Opened(Contender(given.__name__, ProgramSpec(given)), None)
     if isinstance(given, Policy):
@@ -137,7 +136,7 @@ def _target(given: Strategic, checkpoint: int | None = None) -> Target:
 
 
 def _name(given: Strategic) -> str:
-    """A strategy's name in a record."""
+    """Return the name of a strategy in a record."""
     if isinstance(given, Solver):
         return f"a solver of {given.iterations:,} iterations"
     return str(given.path if isinstance(given, Policy) else path_of(given))
@@ -147,10 +146,10 @@ def _name(given: Strategic) -> str:
 def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
     """Open a policy directory.
 
-    check  True: length and checksum of every file, and the sum of every row, are compared first; False: only what a
-           look-up touches is, when it does, so that opening a large policy is quick
+    check  True: compare length and checksum of every file, and the sum of every row.  False: compare only the parts
+           that a look-up reads, so that opening a large policy is fast
 
-    A policy holds its game as arrays, so that the code of a user's own game is not needed, nor imported.  Raises
-    `FileNotFoundError`, `OSError` or `ValueError` of one sentence where there is no policy, or a damaged one.
+    A policy holds its game as arrays, so that the code of a user's game is not imported.  Raises `FileNotFoundError`,
+    `OSError` or `ValueError` if there is no policy, or a damaged one.
     """
     return Policy.open(Path(path), check=check)

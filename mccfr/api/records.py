@@ -1,4 +1,4 @@
-"""What the interface hands back and what all of it takes."""
+"""Result types of the Python interface, and helpers for its arguments."""
 
 import os
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ Pathlike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a solver is; its text says so in a line.
+    """Progress of a solver; its text is one line.
 
-    iterations, nodes_touched, seconds  of the solver so far; seconds are those of training
-    share_done                          of what `run` was asked for, 0 to 1
+    iterations, nodes_touched, seconds  totals of the solver; seconds of training
+    share_done                          share of the limit given to `run` that is done, 0 to 1
     """
 
     iterations: int
@@ -34,18 +34,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a strategy is worth.  Fields are those of `mccfr evaluate --json`; None where a method has none of it.
+    """Result of an evaluation, with the fields of `mccfr evaluate --json`.
 
-    method, bound         which method, and what it gives: "exact", "lower", "upper" or "estimate"
-    value_chips           what player 0 wins on average; played against another strategy: what the one measured wins
-    exploitability_chips  mean over both players of what a best response gains
+    A field is None if the method does not give it.
+
+    method, bound         name of the method, and its result's kind: "exact", "lower", "upper" or "estimate"
+    value_chips           mean winnings of player 0; with an opponent: those of the evaluated strategy
+    exploitability_chips  mean over both players of the gain of a best response
     exploitability_mbb    the same in thousandths of a big blind
-    best_response_chips   what each player gets by a best response
+    best_response_chips   value of a best response for each player
     ci95_chips            95 % interval of `value_chips`
-    against, boards, seed the opponent, the boards sampled and their seed
-    seconds               wall time, without that of compiling
-    iterations, nodes_touched, checkpoint   of what was evaluated
-    record                all fields, those of a user's method included
+    against, boards, seed the opponent, the number of sampled boards and their seed
+    seconds               wall time, without compilation
+    iterations, nodes_touched, checkpoint   of the evaluated strategy
+    record                all fields, including those of a user's method
     """
 
     method: str
@@ -70,13 +72,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class MatchResult:
-    """What the first of two players wins a hand.  Fields are those of `mccfr match --json`; chips, and thousandths of a
-    big blind (None where there is none).
+    """Result of a match: mean winnings of A per hand, with the fields of `mccfr match --json`.
 
-    a, b, hands, seed, seconds   who played, how many hands, of which deals, how long
-    mean, ci95                   the chips as they were won, and the 95 % interval
-    allin_...                    with all-ins settled by their mean
-    aivat_...                    without the luck of cards and of known strategies
+    Amounts are chips, or thousandths of a big blind (`mbb`; None without big blind).
+
+    a, b, hands, seed, seconds   names, number of hands, seed of the deals, duration
+    mean, ci95                   winnings, and their 95 % interval
+    allin_...                    with all-in pots replaced by their expected value
+    aivat_...                    with the AIVAT correction for luck
     record                       all fields
     """
 
@@ -102,26 +105,26 @@ class MatchResult:
 
 
 def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
-    """A record by the fields of a class: what it has not is None, lists are tuples."""
+    """Return a record as an instance of a class: missing fields become None, lists become tuples."""
     found = {field.name: record.get(field.name) for field in fields(kind)}
     pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
     return kind(**{**found, **pairs, "record": dict(record)})
 
 
 def match_of(record: Mapping[str, Any]) -> MatchResult:
-    """What `play_match` returns as a `MatchResult`."""
+    """Return the record of `play_match` as a `MatchResult`."""
     made: MatchResult = _filled(MatchResult, record)
     return made
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
-    """A line of evaluations.jsonl as an `Evaluation`."""
+    """Return a line of evaluations.jsonl as an `Evaluation`."""
     made: Evaluation = _filled(Evaluation, record)
     return made
 
 
 def plain(value: Any) -> Any:
-    """Keys as TOML would have them: paths as text."""
+    """Return a value as TOML would have it, with paths as text."""
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

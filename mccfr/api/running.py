@@ -1,4 +1,4 @@
-"""Runs in directories: what `mccfr solve` and `mccfr resume` do, and what can be asked of a run."""
+"""Starts, continues and reads runs in directories, as `mccfr solve` and `mccfr resume` do."""
 
 import signal
 import threading
@@ -32,13 +32,15 @@ _LIMITS = ("nodes", "iterations", "seconds", "workers")
 
 
 class Run:
-    """A run directory, as `mccfr solve` makes it; opened by its path."""
+    """A run directory of `mccfr solve`."""
 
     @checked
     def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
-        """`abstraction`: where the run's card abstraction lies, if it was moved.
+        """Open a run.
 
-        Raises `ValueError` or `OSError` of one sentence where there is no run, or a damaged one.
+        abstraction  path of the run's card abstraction, if it was moved
+
+        Raises `ValueError` or `OSError` if there is no run, or a damaged one.
         """
         self.directory = Path(directory)
         self.abstraction = None if abstraction is None else Path(abstraction)
@@ -51,18 +53,18 @@ class Run:
         return f"mccfr.Run({str(self.directory)!r})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the curve of what was measured last, over iterations."""
+        """Return the curve of the last evaluation's method over iterations, for notebooks."""
         opened = self._open()
         lines = opened.read(rundir.EVALUATIONS)
         drawn = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
         return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if drawn else ''}{drawn}"
 
     def status(self) -> dict[str, Any]:
-        """How far it is: the fields of `mccfr status --json`."""
+        """Return the fields of `mccfr status --json`."""
         return run_status(rundir.open_to_look(self.directory, self.abstraction))
 
     def evaluations(self) -> list[Evaluation]:
-        """Every evaluation of the run, in order."""
+        """Return all evaluations of the run, in order."""
         return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
     @checked
@@ -77,9 +79,11 @@ class Run:
         threshold: float = 0.0,
         replace: bool = False,
     ) -> Path:
-        """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does.
+        """Write the average strategy of a checkpoint, or its tables, as `mccfr export`.
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
+
+        checkpoint  number; None: the newest
         """
         opened = self._open()
         options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
@@ -100,22 +104,23 @@ def solve(
     replace: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
-    """Start the run that a configuration describes, or continue it where it stands, as `mccfr solve` does.
+    """Start the run of a configuration, or continue it, as `mccfr solve`.
 
-    config                      a TOML file, the name of an example (which is copied to runs/ first), or tables as a
-                                dictionary (files that they name are then relative to the current directory; functions
-                                and classes of modules may stand for their names)
+    config                      a TOML file; the name of an example, which is copied to runs/ first; or a dictionary of
+                                tables.  In a dictionary, files are relative to the current directory, and functions and
+                                classes may stand for their names
     run                         run directory; None: runs/NAME for NAME.toml
-    nodes, iterations, seconds  limits as on the command line: totals of the run, but for the seconds of training
-    workers                     processes; 0: in this one
+    nodes, iterations, seconds  limits as on the command line: totals of the run; seconds of training in this session
+    workers                     number of processes; 0: train in this process
     overrides                   keys to change: `{"solver.seed": 3}`
-    force                       although memory or disk are too small
-    replace                     an export of another run may be replaced at the end
-    progress                    told what there is to tell, a text at a time; `print` will do
+    force                       start even if memory or disk are too small
+    replace                     the final export may replace one of another run
+    progress                    called with messages and progress objects; `print` is sufficient
 
-    Returns when a limit is reached.  Ctrl-C stops it with a checkpoint and then raises `KeyboardInterrupt`, SIGHUP,
-    SIGTERM and SIGUSR1 `SystemExit(75)`; `mccfr.resume` goes on.  Raises as the commands do: `ValueError` and `OSError`
-    of one sentence, `RuntimeError` where a worker died.
+    Returns when a limit is reached.  At a signal it writes a checkpoint for `mccfr.resume`, and raises
+    `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
+
+    Raises `ValueError` and `OSError` with one sentence, as the commands do, and `RuntimeError` if a worker dies.
     """
     require_main_thread()
     terms = Terms(CallbackReporter(progress), force=force, replace=replace)
@@ -157,9 +162,11 @@ def resume(
     replace: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
-    """Continue a run from its newest sound checkpoint, as `mccfr resume` does; arguments and errors as of `solve`.
+    """Continue a run from its newest intact checkpoint, as `mccfr resume`.
 
-    abstraction  where the run's card abstraction lies, if it was moved; of a `Run`, it is known
+    Arguments and errors are those of `solve`.
+
+    abstraction  path of the run's card abstraction, if it was moved; a `Run` knows its own
     """
     require_main_thread()
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
@@ -170,17 +177,17 @@ def resume(
 
 
 def path_of(run: "Pathlike | Run") -> Path:
-    """The directory of a run, or of what is given by its path."""
+    """Return the directory of a run."""
     return run.directory if isinstance(run, Run) else Path(run)
 
 
 def place_of(run: object) -> Path | None:
-    """Where the card abstraction of a run that was moved lies; None: where it was."""
+    """Return the path of the card abstraction that was given to a `Run`; None: the recorded one."""
     return run.abstraction if isinstance(run, Run) else None
 
 
 def require_main_thread() -> None:
-    """Raise `ValueError` in other threads."""
+    """Raise `ValueError` outside of the main thread, which alone receives signals."""
     if threading.current_thread() is not threading.main_thread():
         raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
 
@@ -199,7 +206,7 @@ def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
 
 
 class CallbackReporter(report.Silent):
-    """What a run has to tell, as texts for a function; counters once every ten seconds, in the place of phases."""
+    """Passes messages, evaluations and, every ten seconds, progress of a run to a function."""
 
     _SECONDS = 10.0
 
@@ -208,16 +215,16 @@ class CallbackReporter(report.Silent):
         self._at = time.monotonic()
 
     def message(self, text: str) -> None:
-        """Pass it on."""
+        """Pass the text on."""
         self._callback(text)
 
     def progress(self, progress: report.SessionProgress) -> None:
-        """Pass it on if the last one is long enough ago."""
+        """Pass the counters on, at most once every ten seconds."""
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done
             self._callback(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Pass it on."""
+        """Pass an `Evaluation` on."""
         self._callback(evaluation_of(record))

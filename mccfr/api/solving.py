@@ -1,4 +1,4 @@
-"""Games, and solvers that work on them in this process."""
+"""Games, and solvers that train on them in this process."""
 
 import os
 import secrets
@@ -41,7 +41,7 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game and what it was made from: its `[game]` table, and what made its buckets."""
+    """A game with its `[game]` table and the origin of its buckets."""
 
     table: GameConfig | None = None
     origin: Mapping[str, Any] | None = None
@@ -49,14 +49,14 @@ class ConfiguredGame(Game):
 
 @checked
 def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None, **keys: Any) -> Game:
-    """Any game of a configuration: `name` and `keys` are those of its `[game]` table.
+    """Return the game that a `[game]` table of these keys describes.
 
-    name         of a game, `module:function`, or a function that makes one; its parameters are then the keys
-    abstraction  directory of the card buckets it is played on
-    keys         tables in it are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`; files are relative to
-                 the current directory
+    name         of a game, `module:function`, or a function that returns one and whose parameters are the keys
+    abstraction  directory of the card abstraction
+    keys         of the table; nested tables are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`.  Files
+                 are relative to the current directory
 
-    Raises `ValueError` of one sentence for a name, key or value that is not allowed.
+    Raises `ValueError` for an invalid name, key or value.
     """
     document: dict[str, Any] = {"game": {"name": outside.given(outside.GAMES, name), **plain(keys)}}
     if abstraction is not None:
@@ -88,24 +88,23 @@ def solver(
     sum_dtype: str = "auto",
     **options: Any,
 ) -> "Solver":
-    """Any algorithm on a game, in this process and in its memory.
+    """Return a solver of any algorithm on a game, in this process and its memory.
 
     game                     a `Game`, or what `mccfr.game` makes one of: a name or a function
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
-                             the name of an entry point, or a class of one's own
-    threads                  of an iteration, for full-width algorithms
-    regret_dtype, sum_dtype  as in `[tables]`: of the sampling algorithms
-    options                  the keys of its `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant`
-                             may be a `Variant`, or a regret rule alone
+                             the name of an entry point, or a class derived from `Algorithm`
+    threads                  number of threads, for full-width algorithms
+    regret_dtype, sum_dtype  as in `[tables]`, for sampling algorithms
+    options                  keys of the `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant` may
+                             be a `Variant` or a regret rule
 
-    Raises `ValueError` of one sentence for an option that is not allowed, for a game that the algorithm does not suit,
-    and for tables that need more memory than there is.
+    Raises `ValueError` for an invalid option, a game that does not suit the algorithm, and too little memory.
     """
     if not isinstance(options.get("variant", ""), str):
         options["variant"] = outside.given(outside.VARIANTS, _as_variant(options["variant"]))
     algorithm = outside.given(outside.ALGORITHMS, algorithm)
     document = {
-        "game": {"name": "kuhn"},  # whatever game it is, the options are the same
+        "game": {"name": "kuhn"},  # the options do not depend on the game
         "solver": {"algorithm": algorithm, **plain(options)},
         "tables": {"regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
     }
@@ -125,20 +124,20 @@ def solver(
 
 
 def _as_variant(made: Variant | RegretRule | Callable[..., Any]) -> Variant:
-    """A variant as it is, or one of a regret rule alone."""
+    """Return a variant unchanged, and a regret rule as a variant."""
     if isinstance(made, Variant):
         return made
     return Variant(made if isinstance(made, RegretRule) else regret_rule(made))
 
 
 class Solver:
-    """An algorithm at work on a game; `mccfr.solver` makes one.
+    """An algorithm that trains on a game; created by `mccfr.solver`.
 
-    game  the game as it is solved: with its cards in the tree, where the algorithm goes over histories
+    game  the game in the algorithm's form: with cards as chance nodes for algorithms over histories
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
-        """`config` is made and checked by `mccfr.solver`."""
+        """Allocate the tables; `config` comes from `mccfr.solver`, which has checked it."""
         self.game = form_for(game, config)
         self._origin = game.origin if isinstance(game, ConfiguredGame) else None
         self._id = secrets.token_hex(16)
@@ -161,22 +160,22 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """The tables by name, as docs/files.md says; they change while it runs."""
+        """Return the tables by name (docs/files.md); they change during training."""
         return self._tables
 
     @property
     def iterations(self) -> int:
-        """Iterations so far."""
+        """Return the number of iterations so far."""
         return self._solver.state.iterations
 
     @property
     def nodes_touched(self) -> int:
-        """Nodes touched so far."""
+        """Return the number of nodes touched so far."""
         return self._solver.state.nodes
 
     @property
     def seconds(self) -> float:
-        """Training time so far."""
+        """Return the training time so far in seconds."""
         return self._solver.busy_seconds
 
     @checked
@@ -188,11 +187,11 @@ class Solver:
         seconds: float | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> None:
-        """Go on for so many more iterations, nodes or seconds of training, whichever is over first.
+        """Train for further iterations, nodes or seconds of training, up to the first limit.
 
-        progress  called about once a second and at the end, with a `Progress`; `print` will do
+        progress  called about once a second and at the end with a `Progress`; `print` is sufficient
 
-        What is learnt does not depend on how a run is cut into steps.  Raises `ValueError` where no limit is given.
+        The result does not depend on how training is divided into calls.  Raises `ValueError` without a limit.
         """
         limits = {"iterations": iterations, "nodes": nodes, "seconds": seconds}
         if all(limit is None for limit in limits.values()):
@@ -218,7 +217,7 @@ class Solver:
         return self.iterations, self.nodes_touched, self.seconds
 
     def _share(self, start: tuple[int, int, float], limits: Mapping[str, float | None]) -> float:
-        """How much is done of the nearest limit."""
+        """Return the largest share of a limit that is done; 1 or more: finished."""
         done = [now - before for now, before in zip(self._counts(), start, strict=True)]
         shares = [
             1.0 if limit == 0 else part / limit
@@ -232,7 +231,10 @@ class Solver:
         return f"<solver {self._algorithm.name} of {self.game.name}: {done}>"
 
     def strategy(self) -> Strategy:
-        """The average strategy so far, as arrays; `UserCodeError` where a user's rule has made no numbers of it."""
+        """Return the average strategy so far.
+
+        Raises `UserCodeError` if a user's regret rule has produced values that are not numbers.
+        """
         try:
             return self._algorithm.averages.strategy(self.game, self._tables, self.nodes_touched, self.iterations)
         except ValueError as error:
@@ -244,15 +246,15 @@ class Solver:
 
     @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-        """The average strategy at one decision, as `mccfr query --json` gives it."""
+        """Return the average strategy at one decision, as `mccfr query --json`."""
         return query(Profile(self.game, self.strategy()), line, hand, board)
 
     @checked
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
         """Write the average strategy as a policy directory and open it.
 
-        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  Raises `FileExistsError`
-        where something else is at `out`, `OSError` where the disk fails.
+        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  Raises `FileExistsError` if
+        something else is at `out`, `OSError` if the disk fails.
         """
         table, path = self._config.game, Path(out)
         named = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]
@@ -278,7 +280,7 @@ class Solver:
 
 
 def _finite(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table as JSON can say it: infinities as text."""
+    """Return a table in JSON's types, with infinities as text."""
     return {
         key: str(value) if isinstance(value, float) and abs(value) == float("inf") else value
         for key, value in table.items()

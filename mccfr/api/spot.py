@@ -1,4 +1,4 @@
-"""A spot of hold'em, from ranges, board, pot and stacks to its answer."""
+"""Solves one hold'em spot, given by ranges, board, pot and stacks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -34,23 +34,23 @@ def spot(
     force: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> dict[str, Any]:
-    """Solve a spot as `mccfr spot` does, and say what it says with --json.
+    """Solve a spot as `mccfr spot`, and return its JSON answer.
 
-    board         "QsJh2h": three to five cards
-    oop, ip       ranges of who acts first and last: a text, "@FILE", 169 or 1,326 numbers
-    pot, stack    chips in the pot, and those that each has behind
-    policy, line  in place of these four: a policy or run, and a line of it to where a street begins, "r300c/"
-    bets, raises  sizes, streets apart by "/": "0.33p,0.75p/0.5p"; None: "0.5p", and of a policy its own
-    menu          keys of `[game.menu]` beside them
-    rake          share of every pot that its winner does not get, at most `rake_cap` chips; None: a policy's own
-    locks         by line what is played there and not learnt: {"cr184": "f 40%; c 60%"}
-    to            stop at this share of the pot
-    run           run directory; None: runs/spot-BOARD-..., one for each spot, so that asking again goes on
-    workers       threads; None: one a processor
-    force         although memory or disk are too small
-    progress      told what there is to tell
+    board         three to five cards: "QsJh2h"
+    oop, ip       ranges of the players out of and in position: a text, "@FILE", 169 or 1,326 numbers
+    pot, stack    chips in the pot, and chips behind of each player
+    policy, line  in place of these four: a policy or run, and its line to the start of a street: "r300c/"
+    bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
+    menu          further keys of `[game.menu]`
+    rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
+    locks         node locks: a fixed strategy for each line: {"cr184": "f 40%; c 60%"}
+    to            stop at an exploitability of this share of the pot
+    run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
+    workers       number of threads; None: one for each processor
+    force         start even if memory or disk are too small
+    progress      called with messages and progress objects
 
-    Returns what docs/files.md lists.  Raises and ends at signals as `mccfr.solve`.
+    docs/files.md lists the fields of the result.  Raises and ends at signals as `mccfr.solve`.
     """
     require_main_thread()
     reporter = CallbackReporter(progress)

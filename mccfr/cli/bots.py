@@ -1,4 +1,4 @@
-"""Commands that have policies play elsewhere: at servers, as the dealer of a match, and against a person."""
+"""Commands in which policies play outside of matches: bot, dealer, play."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -43,13 +43,13 @@ _hands_option = click.option("--hands", type=Count(), default=1_000, show_defaul
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="Solve hands again from the flop, turn or river on; docs/play.md has the methods.",
+    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
 )
 _REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "Manner":
-    """How a policy is played, of a command's options."""
+    """Return from a command's options how a policy is played."""
     from mccfr.play.resolving.table import settings_of
     from mccfr.runs.results.players import Manner
 
@@ -63,7 +63,7 @@ def bot() -> None:
 
 
 def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What every bot may be told, behind its own."""
+    """Add the options of all bots after the command's own."""
     shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
     for option in reversed((*shared, declare_options, json_option)):
         command = option(command)
@@ -77,7 +77,12 @@ def _have_play(
     play: Callable[["Guest"], dict[str, Any]],
     names: tuple[str, ...] = ("chips",),
 ) -> None:
-    """Have a policy play, what is declared said before, and tell what it has won."""
+    """Play a policy at a server, with a declaration before if given, and print the result.
+
+    what   command, server and number of hands, for the declaration
+    play   plays the hands of a guest and returns fields of the record
+    names  figures that the declaration may use
+    """
     from mccfr.runs.results.bots import declared_bot, guest, record_text
     from mccfr.runs.results.declared import declare_of
 
@@ -150,7 +155,7 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
 
 
 def _progress(hands: int) -> Callable[[int], None]:
-    """Tells how many are played, now and then."""
+    """Return a function that prints the number of played hands, every 100."""
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
@@ -284,7 +289,7 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
 
 
 def _asked(prompt: str) -> str:
-    """An answer of the person at the terminal."""
+    """Return the user's input at the terminal; `EOFError` at its end."""
     try:
         return str(click.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
     except click.Abort:
@@ -293,7 +298,7 @@ def _asked(prompt: str) -> str:
 
 
 def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
-    """Names of both players: as given, or made of what plays."""
+    """Return the names of both players: the given ones, or those of the guests."""
     from mccfr.runs.results.players import distinct_names, table_names
 
     if given is None:
@@ -309,4 +314,4 @@ def _say(text: str) -> None:
 
 
 COMMANDS = (bot, dealer, play)
-"""What the program offers from here."""
+"""Commands that the group adds."""

@@ -43,7 +43,7 @@ _hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines 
 
 @click.group()
 def cluster() -> None:
-    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/server.md.
+    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/machines.md.
 
     Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
     """
@@ -91,7 +91,7 @@ def _plan_text(found: Mapping[str, Any]) -> str:
 
 
 def _interval_text(found: Mapping[str, Any]) -> str:
-    """How long the last interval is that a barrier ends, of a run with a limit."""
+    """Return the barriers' share of time at the end of a run as text; "" for a run without limit."""
     seconds = found["last_interval_seconds"]
     if seconds is None:
         return ""
@@ -189,9 +189,9 @@ def _status_text(found: Mapping[str, Any]) -> str:
 
 
 def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
-    """What makes or opens the run of a configuration, and the command that does so on each rank.
+    """Return the function that starts or opens a configuration's run, and the command of each rank.
 
-    machines  as many as are asked for; None: those of the job that this is in
+    machines  number of machines; None: those of the job in which this process runs
     """
     from mccfr.cluster.room import coordinator_problem
 
@@ -202,7 +202,7 @@ def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "t
 
 
 def _resuming(directory: Path, abstraction: Path | None, given: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
-    """The same of the run in a directory."""
+    """Return the function that opens a run's directory, and the command of each rank."""
     from mccfr.cluster.room import coordinator_problem
 
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
@@ -222,7 +222,7 @@ def _terms(given: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Term
 
 
 def _again(given: Mapping[str, Any]) -> list[str]:
-    """Options as they were given, for the command that each rank executes."""
+    """Return the given options as arguments for the command of each rank."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
     told = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
@@ -251,7 +251,7 @@ def _named(hosts: str) -> list[str]:
 
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
-    """Take this rank's part in a session of the run in a directory."""
+    """Run this rank's part of a session of the run in `directory`."""
     from mccfr.cluster.starting import heed
 
     heed(status_of=lambda number: EXIT_RESUMABLE if is_begun(directory) else 128 + number)
@@ -270,9 +270,9 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
         try:
             ended = take_part(world, prepared, report, force=force)
         except AbandonedError:
-            raise  # whoever does not answer cannot be taken leave of
+            raise  # the other ranks do not answer, so `leave` would never return
         except BaseException:
-            if world.rank == 0:  # it has let the others go; one of them that fails ends the job
+            if world.rank == 0:  # it has released the others; another rank that fails ends the job
                 world.leave()
             raise
         world.leave()
@@ -281,7 +281,7 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
-    """Check the run, start its machines, and end with the status of their coordinator."""
+    """Check the run, start its machines, and end with their coordinator's exit status."""
     from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
     from mccfr.cluster.room import check_cluster
     from mccfr.runs.directory.run import lock
@@ -290,7 +290,7 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
         run, _ = prepare(report)
         check_cluster(run.config, machines)
         settings, least = run.config.cluster, run.config.cluster.machines[0]
-        with lock(run):  # which is the coordinator's then
+        with lock(run):  # fails if the run is locked; the coordinator locks it later
             pass
         workers = run.config.run.workers
 

@@ -1,4 +1,4 @@
-"""Commands that compare runs and show one: compare, report."""
+"""Commands that compare runs, or write a strategy as a page or table: compare, report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
 
 def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
-    """One line for each curve, at the last point that all curves of its measure have."""
+    """Return one line for each curve, at the last point that all curves of its measure have."""
     width = max((len(curve.variant) for curve in found), default=0)
     lines = []
     for curve in found:

@@ -1,4 +1,4 @@
-"""The group of all commands: a few lines for each of them; everything heavy is imported inside the commands."""
+"""Group of all commands; slow imports are inside the commands."""
 
 import traceback
 from typing import Any
@@ -42,7 +42,7 @@ click.rich_click.COMMAND_GROUPS = {
 
 
 class _Commands(click.RichGroup):
-    """Runs a command; prints how far a long import of a game is, and with --traceback where an error was raised."""
+    """Command group that reports long compilations of games, and prints tracebacks with --traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -75,11 +75,11 @@ def cli(tracebacks: bool) -> None:
     anything else. Signals are SIGHUP, SIGINT, SIGTERM and SIGUSR1; those within a second of the first are the same
     request.
     """
-    del tracebacks  # `_Commands` looks at it
+    del tracebacks  # read by `_Commands.invoke`
 
 
 def _heeding(command: click.Command) -> None:
-    """Have signals end a command, or each command of a group, in place."""
+    """Replace a command's callback, or those of a group, by one that signals can end."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _heeding(each)

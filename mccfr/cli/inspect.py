@@ -1,4 +1,4 @@
-"""Commands that look before anything is spent: init, games, plan."""
+"""Commands before a run: init, games, plan."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from mccfr.cli.options import answer, json_option, path_type, print_json
 from mccfr.runs.reporter import duration_text
 from storage.space import bytes_text
 
-_MEASURE_SECONDS = 1.0  # of each training
+_MEASURE_SECONDS = 1.0  # duration of each trial training
 
 
 @click.command()
@@ -39,7 +39,7 @@ def games(name: str | None, as_json: bool) -> None:
 
 
 def _toml(value: Any) -> str:
-    """A parameter as a config would have it."""
+    """Return a parameter as it is written in a configuration."""
     if value is None:
         return "(none)"
     if isinstance(value, dict):
@@ -124,7 +124,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
 
 
 def _page_lines(pages: dict[str, Any]) -> list[str]:
-    """Whether the tables will lie in huge pages, and what would bring that about."""
+    """Return lines on whether the tables get huge pages, and on how to enable them."""
     if pages["given"]:
         return ["huge pages   asked for, and given where memory is not in too small pieces"]
     return [f"huge pages   none: {pages['advice']}"] if pages["advice"] else []

@@ -1,4 +1,4 @@
-"""The commands that have policies and programs play each other."""
+"""Commands in which policies and programs play each other: match, rank."""
 
 from pathlib import Path
 from typing import Any
@@ -94,4 +94,4 @@ def rank(
 
 
 COMMANDS = (match, rank)
-"""What the program offers from here."""
+"""Commands that the group adds."""

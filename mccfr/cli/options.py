@@ -1,4 +1,4 @@
-"""Options that several commands share, declared once."""
+"""Options that several commands share, their value types, and helpers for output."""
 
 import json
 import re
@@ -19,12 +19,12 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
 class Duration(click.ParamType[float]):
-    """A length of time in seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
+    """Duration in seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds; fails with what is allowed."""
+        """Return seconds; the error names valid forms."""
         from mccfr.config.limits import MOST_NUMBER, shown
 
         text = str(value).strip().lower()
@@ -41,24 +41,24 @@ class Duration(click.ParamType[float]):
 
 
 class MethodName(click.ParamType[str]):
-    """The name of an evaluation method; whether there is one of it is for the command to say."""
+    """Name of an evaluation method, which the command itself checks."""
 
     name = "method"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
-        """All names there are."""
+        """Return the names of all methods, separated by "|"."""
         from mccfr.config.tables import METHODS
 
         return "|".join(METHODS)
 
 
 class Count(click.ParamType[int]):
-    """A whole number, also written 1e7 or 10_000_000."""
+    """Integer from 0 to 10^18, also written 1e7 or 10_000_000."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number; fails with what is allowed."""
+        """Return the integer; the error names valid forms."""
         from mccfr.config.limits import MOST_COUNT, shown
 
         try:
@@ -72,7 +72,7 @@ class Count(click.ParamType[int]):
 
 
 class Amount(click.ParamType[float]):
-    """A number of bytes or bits with a decimal prefix: 256GB, 10Gbit."""
+    """Number of bytes or bits with a decimal prefix: 256GB, 10Gbit."""
 
     name = "amount"
 
@@ -80,7 +80,7 @@ class Amount(click.ParamType[float]):
         self._unit = unit
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; fails with what is allowed."""
+        """Return bytes or bits; the error names valid forms."""
         from mccfr.config.limits import shown
 
         found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*([kMGT]?){self._unit}(?:/s)?", str(value).strip())
@@ -91,7 +91,7 @@ class Amount(click.ParamType[float]):
 
 
 class Amounts(click.ParamType[tuple[float, ...]]):
-    """One or several of them with commas between."""
+    """One or several amounts, separated by commas."""
 
     name = "amounts"
 
@@ -99,23 +99,23 @@ class Amounts(click.ParamType[tuple[float, ...]]):
         self._one = Amount(unit)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        """The numbers; fails with what is allowed."""
+        """Return the amounts; the error names valid forms."""
         if isinstance(value, tuple):
             return value
         return tuple(self._one.convert(part, param, ctx) for part in str(value).split(","))
 
 
 class Share(click.ParamType[float]):
-    """A share of something: 0.3%, or 0.003."""
+    """Share from 0 to 1: 0.3% or 0.003."""
 
     name = "share"
 
     def __init__(self, *, zero: bool = False) -> None:
-        """`zero`: 0 is allowed, too."""
+        """Allow 0 if `zero`."""
         self._zero = zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share; fails with what is allowed."""
+        """Return the share; the error names valid forms."""
         from mccfr.config.limits import shown
 
         found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
@@ -156,12 +156,12 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON obj
 
 
 def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--purify and --threshold: how a policy is played."""
+    """Add --purify and --threshold, which change how a policy is played."""
     return _manner_options(command, "", "")
 
 
 def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of the second of two players."""
+    """Add --against-purify and --against-threshold, for the second of two players."""
     return _manner_options(command, "against-", ", of B")
 
 
@@ -182,7 +182,7 @@ def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Cal
 
 
 def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--declare and --expect: what is to be shown, said before."""
+    """Add --declare and --expect, which write a hypothesis to a file before a match or evaluation."""
     for option in (
         click.option("--expect", metavar="TEXT", help="By --declare: aivat low > -50."),
         click.option("--declare", type=path_type, metavar="FILE", help="Where --expect is written before."),
@@ -192,7 +192,7 @@ def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--nodes, --iterations, --time, --workers: they override the config for this session."""
+    """Add --nodes, --iterations, --time and --workers, which override the configuration."""
     for option in (
         click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes; 0: in this process."),
         click.option("--time", "seconds", type=Duration(), help="Train so long in this session: 90s, 10m, 2h, 7d."),
@@ -204,7 +204,7 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """--set-aside and --from-scratch: checkpoints that stay, and that the run does not go on from."""
+    """Add --set-aside and --from-scratch, which move checkpoints away so that the run ignores them."""
     for option in (
         click.option("--from-scratch", is_flag=True, help="Train from 0; old checkpoints stay in set-aside/."),
         click.option(
@@ -230,18 +230,23 @@ def refuse_given(where: str, *names: str) -> None:
 
 
 NOT_REACHED = 3
-"""Exit status of a command that has done its work, but without reaching the exploitability asked for by --to."""
+"""Exit status of a command that has finished without reaching the exploitability of --to."""
 
 
 def end_unreached(to: float, reached: str, more: str) -> NoReturn:
-    """End a command with `NOT_REACHED`: say what was reached in place of the share `to` of the pot, and what to do."""
+    """End a command with status `NOT_REACHED` and a message.
+
+    to       share of the pot that was not reached
+    reached  share that was reached, as text
+    more     advice
+    """
     click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {more}", err=True)
     raise click.exceptions.Exit(NOT_REACHED)
 
 
 @contextmanager
 def own_file(given: Path, folder: str = "") -> Iterator[Path]:
-    """The file that a command is to work on; an example is copied to runs/, which is said (`examples.own_copy`)."""
+    """Yield the file of an argument; an example is first copied to runs/, with a message."""
     from mccfr.config.examples import find_file, own_copy
 
     with own_copy(find_file(given, folder)) as (path, copied):
@@ -251,12 +256,12 @@ def own_file(given: Path, folder: str = "") -> Iterator[Path]:
 
 
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
-    """One JSON object on stdout."""
+    """Print one JSON object on stdout."""
     click.echo(json.dumps(value, allow_nan=False))
 
 
 def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
-    """What a command has found: as JSON, or as a text for people."""
+    """Print a result as JSON, or as the text that `text` returns."""
     if as_json:
         print_json(found)
     else:
@@ -264,5 +269,5 @@ def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
 
 
 def workers_text(workers: int) -> str:
-    """How many work, for people."""
+    """Return a number of workers as text."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"

@@ -1,4 +1,4 @@
-"""Commands that use results: evaluate, export, query."""
+"""Commands that evaluate, export and query strategies: evaluate, export, query."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,7 +92,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
 
 def _gets_text(record: dict[str, Any]) -> str:
-    """What best responses get, as a line behind others; nothing where none was found."""
+    """Return the values of best responses as a further line; "" if there are none."""
     best = record["best_response_chips"]
     if best is None:
         return ""
@@ -211,7 +211,7 @@ def export(
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
-    """Of rows of hands, their board, "" for none; None of rows of buckets."""
+    """Return the board for rows of hands ("" for no board); None for rows of buckets."""
     from mccfr.policy.export import BY_HAND
 
     if by == "bucket":
@@ -231,7 +231,7 @@ def _tell_written(written: Path, format_name: str) -> None:
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
-    """Write a policy as something else; `click.BadParameter` for an option that is for runs."""
+    """Export a policy in another format; `click.BadParameter` for an option that is for runs."""
     from mccfr.policy import Policy
 
     context = click.get_current_context()
@@ -250,7 +250,7 @@ _NEXT = {
     "hdf5": '; next: h5py.File("{}") in Python, with the tree under tree/',
     "openspiel": "; next: pyspiel.TabularPolicy, as docs/policies.md has it",
 }
-"""What to do with an export of each format."""
+"""Advice on using an export, by format."""
 
 
 @click.command()
@@ -285,7 +285,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
 
 def _query_text(found: dict[str, Any]) -> str:
-    """The answer for people: one row for each action, or one for each hand."""
+    """Return the answer as text, with one line for each action or each hand."""
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
     if found["pot_chips"] is not None and found["big_blind_chips"] is not None:
         pot += f" = {found['pot_chips'] / found['big_blind_chips']:g} big blinds"

@@ -1,4 +1,4 @@
-"""How a run is shown while it goes on: a live display on a terminal, plain lines otherwise; always on stderr."""
+"""Shows the progress of a run on stderr: a progress bar on a terminal, else lines."""
 
 import re
 import sys
@@ -11,11 +11,11 @@ from typing import Any
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
-_LATE_SECONDS = 2.0  # what is over sooner needs no line
+_LATE_SECONDS = 2.0  # shorter phases are not printed
 
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
-    """One line for people."""
+    """Return an evaluation as one line of text."""
     from mccfr.evaluation.methods import record_text
 
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
@@ -23,7 +23,10 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
 
 
 def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
-    """One line for people; a phase beside training is named, and first: narrow terminals cut the end off."""
+    """Return the counters as one line of text.
+
+    A phase beside training comes first, because narrow terminals cut the end off.
+    """
     parts = [
         *([] if phase == TRAINING else [phase]),
         f"{progress.nodes:,} nodes",
@@ -42,20 +45,20 @@ def _without_numbers(text: str) -> str:
 
 
 def _print(text: str) -> None:
-    """Print a line on stderr; a terminal or a reader that is gone ends no run."""
+    """Print a line on stderr; a closed terminal or pipe raises no error."""
     with suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
 
 class LateLine:
-    """A line on stderr about something that takes long: printed if nothing else was said for two seconds."""
+    """Prints a line on stderr if no other text replaces it within two seconds."""
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
-        self.text = ""  # may be changed until it is printed
+        self.text = ""  # callers may change it until it is printed
 
     def say(self, text: str | None) -> None:
-        """Print the text unless another, or None, comes soon."""
+        """Print the text after two seconds unless another one, or None, replaces it."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
@@ -70,13 +73,13 @@ class LateLine:
 
 
 class HistoryCounts:
-    """Prints how many histories a game that is being compiled has so far: after two seconds, then every ten."""
+    """Prints the number of histories of a game during a long compilation, every ten seconds."""
 
     def __init__(self) -> None:
         self._name, self._next = "", 0.0
 
     def __call__(self, name: str, histories: int, allowed: int) -> None:
-        """Print it on stderr if the last line is long enough ago."""
+        """Print the count if two seconds have passed since the start, or ten since the last line."""
         now = time.monotonic()
         if name != self._name:
             self._name, self._next = name, now + _LATE_SECONDS
@@ -87,45 +90,45 @@ class HistoryCounts:
 
 
 class PlainReporter:
-    """Lines on stderr: every ten seconds, where a phase takes long, and whenever there is something to say."""
+    """Prints progress as lines on stderr: messages at once, counters every ten seconds, long phases."""
 
     def __init__(self) -> None:
         self._last = self._counted = time.monotonic()
         self._phase, self._late = TRAINING, LateLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print it, unless it is training or soon over; what only counts on is printed every ten seconds."""
+        """Print a phase if it takes long; one that changes only its numbers, every ten seconds."""
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
         if not counts_on:
             self._counted = time.monotonic()
             self._late.say(None if text == TRAINING else text)
-        elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of progress name it too
+        elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of counters name it too
             self._last = time.monotonic()
             _print(text)
         else:
             self._late.text = text
 
     def close(self) -> None:
-        """Say no more."""
+        """Cancel a line that is not yet printed."""
         self._late.say(None)
 
     def message(self, text: str) -> None:
-        """Print it."""
+        """Print the text."""
         _print(f"mccfr: {text}")
 
     def progress(self, progress: SessionProgress) -> None:
-        """Print it if the last line is long enough ago."""
+        """Print the counters if ten seconds have passed since the last line."""
         if time.monotonic() - self._last >= _LINE_SECONDS:
             self._last = time.monotonic()
             _print(progress_text(progress, self._phase))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Print it."""
+        """Print the evaluation as one line."""
         _print(evaluation_text(record))
 
 
 class LiveReporter:
-    """A progress bar at the bottom of the terminal; messages and evaluations scroll above it."""
+    """Shows a progress bar at the bottom of the terminal; messages and evaluations scroll above it."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task
@@ -133,15 +136,15 @@ class LiveReporter:
         self._progress: SessionProgress | None = None
 
     def message(self, text: str) -> None:
-        """Print it above the bar."""
+        """Print the text above the bar."""
         self._print(f"mccfr: {text}")
 
     def _print(self, text: str) -> None:
-        with suppress(OSError):  # as of `_print`
+        with suppress(OSError):  # a closed terminal raises no error
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Name it beside the bar, with no time left for what is over or has not begun."""
+        """Show the phase beside the bar."""
         self._phase = text
         if self._progress is None:
             self._bar.update(self._task, completed=share or 0.0, total=None if share is None else 1.0, text=text)
@@ -149,15 +152,15 @@ class LiveReporter:
             self.progress(self._progress)
 
     def progress(self, progress: SessionProgress) -> None:
-        """Move the bar."""
+        """Update the bar."""
         self._progress, done = progress, progress.share_done
         text = progress_text(progress, self._phase) + self._exploitability
         self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Print it above the bar, and keep the last exploitability beside it.
+        """Print the evaluation above the bar, and keep its exploitability beside it.
 
-        What is won from another strategy says little without its interval, and is not kept there.
+        Winnings against another strategy are not kept there, because they mean little without their interval.
         """
         from mccfr.evaluation.methods import method_named
 
@@ -168,7 +171,7 @@ class LiveReporter:
 
 @contextmanager
 def reporter() -> Iterator[Reporter]:
-    """The reporter that suits stderr."""
+    """Yield a progress bar if stderr is a terminal, else a reporter of lines."""
     if not sys.stderr.isatty():
         plain = PlainReporter()
         try:

@@ -1,6 +1,6 @@
-"""A rank that `mccfr.cluster.launch` has started: a command of the program, whose exit status is noted in a file.
+"""Runs a command as one rank of a cluster, started by `mccfr.cluster.launch`.
 
-Launchers of MPI report statuses of their own; so the coordinator writes its process id and its status into a file.
+MPI launchers replace exit statuses, so the coordinator writes its process id and status into a file.
 """
 
 import os
@@ -17,9 +17,14 @@ _LOOK_SECONDS = 0.5
 
 
 def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
-    """Execute a command line; the coordinator notes how it ends, and does not outlive the process that launched it.
+    """Execute a command line as one rank.
 
-    text  number of the open file that what is said goes to; "-": the one that MPI has given
+    The coordinator writes its status to a file, and ends when the launching process has ended.
+
+    ended      file of the coordinator's process id and status
+    launcher   process id of the launching process
+    text       number of the open file for stderr; "-": the one that MPI provides
+    arguments  of the command
     """
     from mccfr.cluster.launch import write_end
     from mccfr.cluster.mpi import end_the_others
@@ -45,7 +50,7 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
 
 
 def _die_with(launcher: int) -> None:
-    """End this process when another one has ended: MPI ends all ranks then."""
+    """Kill this process once the launching process has ended; MPI then ends all ranks."""
     while Path(f"/proc/{launcher}").exists():
         time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The command that reviews hands."""
+"""The command that reviews hand histories: review."""
 
 from pathlib import Path
 from typing import Any
@@ -41,4 +41,4 @@ def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> N
 
 
 COMMANDS = (review,)
-"""What the program offers from here."""
+"""Commands that the group adds."""

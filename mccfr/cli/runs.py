@@ -1,4 +1,4 @@
-"""Commands that work on runs: solve, resume, verify."""
+"""Commands that train and check runs: solve, resume, verify."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -70,14 +70,14 @@ def solve(
 
 
 def run_place(config: Path, directory: Path | None) -> Path:
-    """Return the directory of a configuration's run: the one given, or runs/NAME for NAME.toml."""
+    """Return the run directory of a configuration: the given one, or runs/NAME for NAME.toml."""
     return directory or Path("runs") / config.stem
 
 
 def started(
     config: Path, directory: Path, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
-    """The run that a configuration describes, made or opened, with the limits of this session."""
+    """Start or open the run of a configuration with this session's limits; return run and game."""
     from msgspec import structs
 
     from mccfr.config.file import config_from, ignored_keys, load_document
@@ -130,7 +130,7 @@ def resume(
 def reopened(
     directory: Path, abstraction: Path | None, limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
-    """The run in a directory, with the limits of this session."""
+    """Open the run in a directory with this session's limits; return run and game."""
     from mccfr.runs.directory.run import open_run, with_settings
     from mccfr.runs.session.start import prepare_run
     from mccfr.runs.session.train_and_export import limited
@@ -140,7 +140,10 @@ def reopened(
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
-    """Put checkpoints `aside` (None: all), train, export if asked, and end the process with 75 after a signal."""
+    """Train a run, export it, and end the process with status 75 after a signal.
+
+    aside  numbers of checkpoints to move away before; None: all
+    """
     from mccfr.runs.session.restoring import put_aside
     from mccfr.runs.session.train_and_export import train_and_export
 
@@ -151,7 +154,7 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: 
 
 
 def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
-    """What is about to be trained."""
+    """Report the run's size and limits before training."""
     from mccfr.solvers.turns import turns_of
 
     settings = run.config.run
@@ -168,7 +171,7 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
 
 
 def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
-    """Say how the session ended; the process ends with 75 after a signal."""
+    """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal."""
     from dataclasses import replace
 
     from storage.space import tree_bytes
@@ -189,7 +192,7 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
 
 
 def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
-    """Return the work that a signal has left undone, each with the command that does it."""
+    """Return (work, command) for the evaluation and export that a signal has prevented."""
     found = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
     if outcome.at_limit and run.config.export is not None:
         found.append(("the export", f"export {run.directory} OUT"))
@@ -197,7 +200,10 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """What was found of the checkpoints that are kept, of several, and how another than the last is exported."""
+    """Return lines on the exploitability of the kept checkpoints, if there are several.
+
+    They name the command that exports a better one than the last.
+    """
     from mccfr.config.games import HoldemGame
     from mccfr.runs.results.checkpoints import best_checkpoint, measured_checkpoints
 
@@ -220,7 +226,7 @@ def _measured_lines(run: "Run") -> list[str]:
 
 
 def _figure(record: Mapping[str, Any]) -> str:
-    """Exploitability, with what the figure is of the truth before it."""
+    """Return exploitability as text, with a sign for bounds and estimates."""
     mbb = record["exploitability_mbb"]
     if record.get("bound") == "lower" and record["exploitability_chips"] < 0:
         return "no bound"
@@ -229,7 +235,7 @@ def _figure(record: Mapping[str, Any]) -> str:
 
 
 _SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}
-"""Before figures, by what they are of the truth."""
+"""Signs before figures, by kind of bound."""
 
 
 def _counts(outcome: "Outcome") -> str:
@@ -237,7 +243,7 @@ def _counts(outcome: "Outcome") -> str:
 
 
 def _stopped_at(outcome: "Outcome") -> str:
-    """Of a session that a signal has ended: when."""
+    """Return how far the session was when a signal ended it."""
     return "before anything was trained" if outcome.checkpoint is None else f"at {_counts(outcome)}"
 
 

@@ -1,4 +1,4 @@
-"""The command that solves a spot of hold'em from ranges, board, pot and stacks."""
+"""The command that solves a hold'em spot from ranges, board, pot and stacks: spot."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mccfr.runs.reporter import Reporter
     from mccfr.runs.session.spot import SpotRun
 
-_AS_A_RULE = 200  # iterations
+_AS_A_RULE = 200  # iterations that a spot usually takes
 _NAMES = "out of position", "in position"
 _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
@@ -92,7 +92,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
 
 def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -> dict[str, Any]:
-    """Train a spot's run; its answer."""
+    """Train a spot's run and return its answer."""
     from mccfr.runs.session.train_and_export import train_and_export
 
     report.message(_beginning(started, to))
@@ -104,7 +104,7 @@ def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -
 
 
 def _locks(given: Sequence[str]) -> dict[str, str]:
-    """Locks by line; of one line together."""
+    """Return the locks by line; several of one line are joined."""
     found: dict[str, str] = {}
     for text in given:
         line, equals, what = text.partition("=")
@@ -121,7 +121,7 @@ def _one_board(board: str | None, other: str | None) -> str | None:
 
 
 def _menu(options: dict[str, Any]) -> dict[str, Any]:
-    """The keys of `[game.menu]` among the options, which are taken out of them."""
+    """Remove the keys of `[game.menu]` from the options and return them."""
     found = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
     menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in found.items() if value}}
     if (donk := options.pop("donk")) is not None:
@@ -130,7 +130,7 @@ def _menu(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _beginning(started: Any, to: float) -> str:
-    """What is about to be done, and what it takes."""
+    """Return a message on the spot's size and the expected time."""
     game, each = started.game, started.seconds_an_iteration
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
     if _AS_A_RULE * each < 1:
@@ -142,7 +142,7 @@ def _beginning(started: Any, to: float) -> str:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """The answer for people."""
+    """Return the answer as text."""
     lines = [
         f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
         f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
@@ -188,7 +188,7 @@ def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[st
 
 
 def _number(value: float | None, form: str) -> str:
-    """A number, or a dash of the same width."""
+    """Return a number as text, or a dash of the same width for None."""
     return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
 
 
@@ -202,4 +202,4 @@ def _action(action: Mapping[str, Any]) -> str:
 
 
 COMMANDS = (spot,)
-"""What the program offers from here."""
+"""Commands that the group adds."""

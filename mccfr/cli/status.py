@@ -1,4 +1,4 @@
-"""Commands that look at runs from outside, once or again and again, or stop them: status, stop, tensorboard."""
+"""Commands that show, stop or plot runs of other processes: status, stop, tensorboard."""
 
 import sys
 import time
@@ -127,7 +127,7 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
-    """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
+    """Return the status of a run, or of all runs in a folder; `ValueError` if it is neither."""
     from mccfr.runs.directory.run import is_run, open_to_look
     from mccfr.runs.directory.status import run_list, run_status
 
@@ -148,7 +148,7 @@ class _Show(Protocol):
 
 @contextmanager
 def _shown(watch: bool) -> Iterator[_Show]:
-    """What shows a text: in place of the last one on a terminal that is watched, else below it."""
+    """Yield a function that prints texts; on a watched terminal each replaces the previous one."""
     if not (watch and sys.stdout.isatty()):
         yield _Below()
         return
@@ -160,7 +160,7 @@ def _shown(watch: bool) -> Iterator[_Show]:
 
 
 class _Below:
-    """Prints texts one below the other, with a blank line between."""
+    """Prints texts below each other, separated by a blank line."""
 
     def __init__(self) -> None:
         self._first = True
@@ -171,7 +171,7 @@ class _Below:
 
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
-    """A table of runs."""
+    """Return a table of runs."""
     from mccfr.evaluation.methods import method_named
 
     lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
@@ -207,7 +207,7 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _run_text(found: dict[str, Any]) -> str:
-    """Where one run stands, for people."""
+    """Return the status of one run as text."""
     from mccfr.cli.progress import evaluation_text
 
     lines = [
@@ -239,13 +239,13 @@ def _bytes_text(count: int | None) -> str:
 
 
 def _memory_text(found: dict[str, Any]) -> str:
-    """Where the tables of a running run lie, and how much of them in huge pages; nothing of others."""
+    """Return the folder of a running run's tables, and their size in huge pages; else ""."""
     where = f" in {found['live_dir']}" if found["live_dir"] else ""
     return where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
-    """What bounds exploitability, before anything else that was measured; where it has risen, that is said."""
+    """Return lines on the bounds of exploitability, and on any that have risen."""
     from mccfr.cli.progress import evaluation_text
 
     lines = []
@@ -264,13 +264,13 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 
 def _speeds_text(found: dict[str, Any]) -> str:
-    """Speeds of the latest metrics, beside that of the session."""
+    """Return the current and recent speed from the latest metrics."""
     now, recent = found["nodes_per_second_now"], found["nodes_per_second_recent"]
     return "" if now is None else f"; now {now:,.0f}, over the last minutes {recent:,.0f}"
 
 
 def _trend_lines(found: dict[str, Any]) -> list[str]:
-    """What the newest checkpoint's trend line says, for people."""
+    """Return lines on the trends of the newest checkpoint."""
     lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
@@ -297,7 +297,7 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
 
 
 def share_text(share: float | None, error: float | None) -> str:
-    """A small share with its standard error in words: "about 1 in 31,000", or the most that it may be."""
+    """Return a small share as text: "about 1 in 31,000", or "less than 1 in 5,000" if it is uncertain."""
     if share is None:
         return "unknown"
     doubt = 2 * (error or 0.0)
@@ -308,7 +308,7 @@ def share_text(share: float | None, error: float | None) -> str:
 
 
 def _two_digits(number: float) -> int:
-    """A number rounded to two significant digits, at least 1."""
+    """Return a number rounded to two significant digits, at least 1."""
     size = 10 ** max(0, len(str(int(number))) - 2)
     return max(1, round(number / size) * size)
 

@@ -1,4 +1,4 @@
-"""The command that speaks PioSOLVER's text protocol."""
+"""The command that speaks PioSOLVER's text protocol: upi."""
 
 import sys
 
@@ -17,4 +17,4 @@ def upi() -> None:
 
 
 COMMANDS = (upi,)
-"""What the program offers from here."""
+"""Commands that the group adds."""

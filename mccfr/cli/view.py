@@ -1,4 +1,4 @@
-"""The command that shows a strategy in a browser."""
+"""The command that shows a strategy in a browser: view."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target or 'spots'} at {url} - Ctrl-C stops", err=True)
         if not no_browser and _has_screen():
-            import webbrowser  # asks the system for browsers
+            import webbrowser  # its import runs programs to find browsers
 
             webbrowser.open(url)
 
@@ -54,9 +54,9 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
 
 
 def _has_screen() -> bool:
-    """Whether a browser would come up in a window, and not in this terminal."""
+    """Return whether a browser opens in a window instead of this terminal."""
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
 COMMANDS = (view,)
-"""What the program offers from here."""
+"""Commands that the group adds."""

@@ -1,7 +1,7 @@
-"""Whether machines may train one run together: what each knows of itself and of the run, compared before anything.
+"""Checks that the machines of a run have the same software, run and processor features.
 
-Versions of what computes, the run's identity and its abstraction, and the processor's features that compiled code
-uses: where one of them differs, a stratum could come out otherwise on one machine than on the other.
+It compares the versions of all computing packages, the run's identity, its abstraction, and the processor features that
+compiled code uses. A difference in any of them could change the tables of a stratum from machine to machine.
 """
 
 import platform
@@ -21,9 +21,9 @@ from storage.held_directory import HeldDirectory
 from storage.manifest import content_hash
 
 TOKEN = "cluster.token"
-"""A file of the run directory that the coordinator writes anew for each session, and all machines must find."""
+"""File of the run directory that the coordinator rewrites for each session; every machine must see it."""
 _FEATURES = ("avx", "avx2", "avx512f", "avx512dq", "avx512vl", "fma")
-_SEEN_SECONDS = 10.0  # network file systems show a new file a little later
+_SEEN_SECONDS = 10.0  # network file systems show a new file with a delay
 
 _COMPARED = {
     "mccfr": "mccfr {}",
@@ -37,7 +37,7 @@ _COMPARED = {
 
 
 def processor_features() -> str:
-    """The architecture, and which of the features there are that vector code is compiled for."""
+    """Return the architecture and the available processor features that vector code is compiled for."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -47,7 +47,7 @@ def processor_features() -> str:
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """What a machine that has opened a run tells of itself."""
+    """Return the facts that a machine reports about itself and an opened run."""
     hashes = run.manifest["identity_document"].get("abstraction")
     return {
         "host": socket.gethostname(),
@@ -62,9 +62,10 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
-    """What keeps machines from training together, in one sentence, or None.
+    """Return a sentence on why machines cannot train together, or None.
 
-    The first is the coordinator.  A machine that could not open the run has `host` and `problem`.
+    facts  of each machine, as `facts_of`; the coordinator's first. A machine that could not open the run has `host` and
+           `problem`
     """
     for other in facts[1:]:
         if "problem" in other:
@@ -80,7 +81,7 @@ def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def new_token(run: Run) -> str:
-    """Write a fresh token into the run directory, and return it."""
+    """Write a new random token into the run directory, and return it."""
     token = secrets.token_hex(16)
     run.path(TOKEN).unlink(missing_ok=True)
     durable.write_file(run.path(TOKEN), token.encode())
@@ -88,7 +89,7 @@ def new_token(run: Run) -> str:
 
 
 def _holding(directory: Path, token: str) -> HeldDirectory | None:
-    """Open a directory that holds `token`; None for one that does not, or that is absent."""
+    """Open a directory that contains `token`; None if it does not, or is absent."""
     with reading(directory / TOKEN):
         try:
             held = HeldDirectory(directory)
@@ -109,8 +110,10 @@ def _holding(directory: Path, token: str) -> HeldDirectory | None:
 def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
     """Open the run directory into which the coordinator has written `token`; the caller closes it.
 
-    Raises `ValueError` where the directory is another one on this machine, or there is none, and `UnreadableError`
-    where the system cannot read the token for so many seconds.
+    seconds  time to wait until the token is visible
+
+    Raises `ValueError` if the directory is absent or another one on this machine, and `UnreadableError` if the system
+    cannot read the token during that time.
     """
     end = time.monotonic() + seconds
     while True:

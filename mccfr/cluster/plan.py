@@ -1,4 +1,4 @@
-"""What a run takes on several machines, before one of them is asked for."""
+"""Estimates the memory, network traffic and time of a run on several machines."""
 
 from collections.abc import Sequence
 from math import inf
@@ -19,7 +19,10 @@ from mccfr.solvers.strata import interval_iterations
 
 
 def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
-    """Of the last interval before the run's limit: iterations, and seconds at assumed speed; null where it has none."""
+    """Return the iterations and seconds of the last interval before the run's limit, at an assumed speed.
+
+    Both are None if the run has no such limit.
+    """
     limits, expected = config.run, algorithm_of(config).forecast(game)
     assert game.strata is not None
     iterations = limits.iterations
@@ -35,13 +38,13 @@ def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
 def plan_cluster(
     config: Config, base: Path, machines: int, memory_bytes: Sequence[float], network_bits: float
 ) -> dict[str, Any]:
-    """Bytes and seconds of a run on so many machines; files are relative to `base`.
+    """Return the bytes and seconds of a run on several machines; files are relative to `base`.
 
-    memory_bytes  of each machine; one number: of all; none: as much as they need
-    network_bits  that the network carries in a second
+    memory_bytes  memory of each machine. One number is for all machines; none means unlimited
+    network_bits  bandwidth in bits per second
 
-    Raises `ValueError` where the run cannot be trained so, with more machines than strata or less memory than they
-    take, and for memory of another number of machines.
+    Raises `ValueError` for more ranks than strata, too little memory, other settings that forbid several machines, and
+    the wrong number of `memory_bytes`.
     """
     check_cluster(config, machines)
     if len(memory_bytes) not in (0, 1, machines):

@@ -1,8 +1,8 @@
 """The coordinator: a session's pool whose workers are ranks on several machines.
 
-It holds the first street, and nothing of other streets: a checkpoint is the first street, and a list of versions of
-the rows of strata, each written by the rank that has them.  A rank that is lost ends the session, which changes nothing
-but the time that is lost: the run goes on from its last checkpoint with the same bits, on whatever machines are left.
+It holds only the tables of the first street. A checkpoint is the first street and a list of versions of the strata's
+rows, each written by the rank that trains the stratum. The loss of a rank ends the session. The run then continues from
+its last checkpoint with the same bits, on any remaining machines.
 """
 
 import contextlib
@@ -55,12 +55,12 @@ from storage.cleanup import closed_after
 from storage.live import LiveTables, create_live
 
 RECORDS = "cluster.jsonl"
-"""A line each time the machines come to rest; for people, and no part of what a run goes on from."""
+"""Journal with a line each time the ranks pause; for people, never read to resume."""
 _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(ByIntervals, NobodyLost):
-    """What `mccfr.runs.session.pool.Pool` says, carried out by the ranks of an engine."""
+    """Implements `mccfr.runs.session.pool.Pool` with the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
         assert game.strata is not None
@@ -74,19 +74,19 @@ class ClusterPool(ByIntervals, NobodyLost):
         self._order = new_order(run, game)
         self._first = self._order.totals(shapes)
         ranks = len(engine.places)
-        self._waiting: set[int] = set()  # ranks whose answer to the present order is not there
+        self._waiting: set[int] = set()  # ranks that have not answered the present order
         self._changes = np.zeros(self._intervals.cells, np.int64)
-        self._fits, self._saved = True, False  # whether a checkpoint has the strata as they are
-        self._busy = np.zeros(ranks)  # seconds of this session
-        self._since = np.zeros((3, ranks))  # seconds trained and waited, and nodes, since the ranks rested last
-        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were moved last
+        self._fits, self._saved = True, False  # _saved: a checkpoint contains the strata as they are
+        self._busy = np.zeros(ranks)  # training seconds in this session
+        self._since = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
+        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were last moved
         self._answered_at = np.zeros(ranks)
         self._barriers, self._moved, self._noted_bytes = 0, 0, (0, 0)
         self._abandoned = False
-        self._ordered_at, self._longest = time.monotonic(), 0.0  # of intervals
+        self._ordered_at, self._longest = time.monotonic(), 0.0  # _longest: seconds of an interval
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """As `Pool`: the rows of strata are where the checkpoint names them, or among its own tables."""
+        """Resume; the checkpoint names versions of the strata's rows, or contains the rows itself."""
         in_versions = checkpoint is not None and BLOCKS in checkpoint.state
         self._store.go_on(checkpoint if in_versions else None)
         self._order.head[CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
@@ -94,7 +94,7 @@ class ClusterPool(ByIntervals, NobodyLost):
             self._order.versions[stratum] = version_cells(version)
 
     def extra_state(self) -> "ClusterPool":
-        """As `Pool`: the rows of strata, which ranks write."""
+        """Return this pool, whose ranks write the rows of the strata."""
         return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -102,10 +102,10 @@ class ClusterPool(ByIntervals, NobodyLost):
         self._order.owner[:] = -1
         nodes = self._intervals.rows[:, control.NODES].copy()
         self._nodes_before = nodes
-        # An iteration takes more nodes in some strata than in others; before the first nobody knows in which.
+        # Nodes per iteration differ between strata; before the first interval they are unknown.
         loads, even = nodes if nodes.all() else self._strata.shares, [1.0] * len(self._engine.places)
         owner = shared_out(loads, even, self._memory)
-        # Rows are as the shares, by which machines have been found to have room.
+        # Fall back to the shares, with which the machines were checked for memory.
         self._move(owner if self._memory.holds(owner) else shared_out(self._strata.shares, even, self._memory))
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
@@ -125,12 +125,12 @@ class ClusterPool(ByIntervals, NobodyLost):
     def _take_answers(self) -> None:
         for rank in sorted(self._waiting):
             answer = self._engine.answer(rank)
-            if answer is not None and answer.head[ANSWERED] == self._order.head[EPOCH]:  # a late one is dropped
+            if answer is not None and answer.head[ANSWERED] == self._order.head[EPOCH]:  # late answers are dropped
                 self._waiting.remove(rank)
                 self._add(rank, answer)
 
     def _add(self, rank: int, answer: RankAnswer) -> None:
-        """Take note of what a rank has done in the present interval."""
+        """Record a rank's results for the present interval."""
         mine = self._order.owner == rank
         self._intervals.rows[mine] = answer.rows[mine]
         self._changes += answer.changes
@@ -143,7 +143,10 @@ class ClusterPool(ByIntervals, NobodyLost):
         self._longest = max(self._longest, now - self._ordered_at)
 
     def _advance(self) -> None:
-        """Where all ranks rest: end the interval that they have trained, and begin the next one if there is one."""
+        """End the interval that the ranks have trained, and begin the next one, if any.
+
+        Call it only while all ranks are idle.
+        """
         intervals = self._intervals
         if intervals.interval is not None:
             self._since[1] += time.monotonic() - self._answered_at
@@ -165,13 +168,13 @@ class ClusterPool(ByIntervals, NobodyLost):
         self._engine.run(self._order)
 
     def _say(self, command: int) -> None:
-        """Make the order ready: its command, a new epoch, the strata's states."""
+        """Prepare the order: its command, a new epoch, the states of the strata."""
         self._order.head[COMMAND] = command
         self._order.head[EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """As `mccfr.runs.session.pool.ExtraState`: have the ranks write their strata."""
+        """Make the ranks write their strata, as `mccfr.runs.session.pool.ExtraState`."""
         self._say(WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         found = enumerate(map(version_of, self._order.versions))
@@ -182,7 +185,7 @@ class ClusterPool(ByIntervals, NobodyLost):
         return {}
 
     def settle(self) -> None:
-        """The checkpoint is there: versions that none names go, and strata may be read by others."""
+        """After a commit, remove unnamed versions and have the checkpoint copied; strata may now be moved."""
         self._store.settle()
         self._saved = True
         if self._run.config.cluster.directory is not None:
@@ -193,7 +196,7 @@ class ClusterPool(ByIntervals, NobodyLost):
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
-        """Move strata to where they are trained sooner, where a checkpoint has them as they are."""
+        """Move strata to faster ranks, if a checkpoint contains the strata as they are."""
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
         speeds = (self._measured[1] / self._measured[0]).tolist()
@@ -208,16 +211,16 @@ class ClusterPool(ByIntervals, NobodyLost):
             self._move(owner)
 
     def _move(self, owner: npt.NDArray[np.int64]) -> None:
-        """Give strata to their new owners, who read them from files."""
+        """Give strata to new ranks, which read them from files."""
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
         self._say(READ)
         self._engine.obey(self._order)
 
     def _note(self) -> None:
-        """Append how the machines have done since they rested last."""
+        """Append a line on the ranks' work since the last pause."""
         if not self._since[2].all():
-            return  # some have trained nothing: how fast they are is not known
+            return  # the speed of some ranks is unknown
         self._measured += self._since[[0, 2]]
         engine, noted = self._engine, self._noted_bytes
         self._noted_bytes = (engine.sent_bytes, engine.received_bytes)
@@ -243,8 +246,8 @@ class ClusterPool(ByIntervals, NobodyLost):
         }
         self._barriers, self._moved = 0, 0
         self._since[:] = 0
-        self._run.check_lock()
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
+            self._run.check_lock()
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
 
     def busy_seconds(self) -> float:
@@ -257,10 +260,10 @@ class ClusterPool(ByIntervals, NobodyLost):
         return [Silence(rank, seconds, why) for rank in sorted(self._waiting)]
 
     def kill(self) -> None:
-        self._abandoned = True  # whoever does not answer is not waited for
+        self._abandoned = True  # ranks that do not answer are not waited for
 
     def close(self) -> None:
-        """Wait for the interval that is under way, which is short; then let the ranks end."""
+        """Wait for the present interval, which is short, and make the ranks end."""
         if self._abandoned:
             return
         while self._waiting:
@@ -270,9 +273,9 @@ class ClusterPool(ByIntervals, NobodyLost):
 
 
 def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
-    """Put back what of a run is damaged or gone and has a second copy on another machine, before a session begins.
+    """Restore damaged or missing files of a run from copies on other machines, before a session begins.
 
-    Raises `OSError` where there is no room, and as `mccfr.runs.directory.run.lock`.
+    Raises `OSError` if a disk is full, and as `mccfr.runs.directory.run.lock`.
     """
     if run.config.cluster.directory is None:
         return
@@ -286,7 +289,7 @@ def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> 
 
 
 def on_engine(engine: Engine) -> PoolOpener:
-    """What opens the pool of a run on an engine whose ranks have it open already."""
+    """Return a function that opens the pool of a run on an engine whose ranks have opened the run."""
 
     @contextlib.contextmanager
     def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:

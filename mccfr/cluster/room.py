@@ -1,4 +1,4 @@
-"""What a run in strata takes on each of several machines, and what it lacks there."""
+"""Memory that a run in strata needs on each of several machines, and checks that it is available."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +17,11 @@ from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
 from mccfr.tables.layout import TableLayout
 
 _CELL_BYTES = 8
-_COPIES = 3  # of the first street, by each rank: the copy, the order and the answer
+_COPIES = 3  # of the first street on each rank: its copy, the order and the answer
 
 
 def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
+    """Raise `ValueError` if a configuration cannot be trained on a number of machines."""
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
     if (problem := algorithm_of(config).problem()) is not None:
@@ -40,7 +40,7 @@ def check_cluster(config: Config, machines: int) -> None:
 
 
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
-    """[N] bytes of each stratum's rows."""
+    """Return the bytes of each stratum's rows, [N] int64."""
     assert game.strata is not None
     found = np.zeros(game.strata.count, np.int64)
     for spec in layout.specs:
@@ -50,19 +50,19 @@ def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
 
 
 def first_street_bytes(layout: TableLayout) -> int:
-    """Bytes of one first street in a message."""
+    """Return the bytes of the first street in a message."""
     kinds = ("regret/", "strategy_sum/")
     shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
     return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Memory of a machine beside the rows of its strata: bucket tables, processes, first streets."""
+    """Return a machine's memory besides the rows of its strata: bucket tables, processes, first streets."""
     return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
 
 
 def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> HeldMemory:
-    """What the machines of some ranks have room for, beside what each needs whatever its strata."""
+    """Return the memory that the machines of some ranks have for strata, after their fixed needs."""
     machines = dict(sorted((place.machine, place) for place in places)).values()
     free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
     return HeldMemory(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
@@ -71,9 +71,10 @@ def places_memory(config: Config, game: Game, layout: TableLayout, places: Seque
 def ranks_problem(
     config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
 ) -> str | None:
-    """What the first machine lacks that has too little memory for its strata, in one sentence; None where all do.
+    """Return a sentence on the first machine with too little memory for its strata; None if all fit.
 
-    owner  [N] the rank of each stratum, the best that was found;  places  of the ranks
+    places  locations of the ranks
+    owner   [N] rank of each stratum, the best placement found
     """
     memory, fixed = places_memory(config, game, layout, places), fixed_bytes(config, game, layout)
     taken, names = memory.taken(owner), {place.machine: place.host for place in places}
@@ -89,9 +90,9 @@ def ranks_problem(
 def coordinator_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
 ) -> str | None:
-    """As `mccfr.runs.session.plan.room_problem`, of a coordinator, which keeps the first street alone.
+    """Return `mccfr.runs.session.plan.room_problem` for a coordinator, which holds only the first street.
 
-    machines  as many as are asked for, where that is known before they are there: raises as `check_cluster`
+    machines  number of machines, if known in advance: then raises as `check_cluster`
     """
     if machines is not None:
         check_cluster(config, machines)

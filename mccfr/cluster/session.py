@@ -1,7 +1,7 @@
-"""A session on several machines: who takes part, whether they agree, and what each of them does then.
+"""Sessions on several machines: finds the ranks, checks that they agree, and starts their work.
 
-Every rank calls `take_part`.  The first one makes or opens the run, and is told how it ended; the others train until it
-lets them go.
+Every rank calls `take_part`. Rank 0 creates or opens the run and gets its outcome; the others train until rank 0 ends
+them.
 """
 
 import os
@@ -32,11 +32,14 @@ from storage.held_directory import HeldDirectory, errors_shown, shown
 from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]
-"""The run, how its session ended, and what was exported."""
+"""The run, its outcome, and the path of the export."""
 
 
 def places_of(hosts: Sequence[str], workers: int) -> list[Place]:
-    """The machine of each rank: those on one host are machines of so many workers, in the order of their numbers."""
+    """Return the location of each rank.
+
+    Ranks on one host are grouped into machines of `workers` ranks, in order.
+    """
     places: list[Place] = []
     counted: dict[str, int] = {}
     numbers: dict[tuple[str, int], int] = {}
@@ -50,11 +53,12 @@ def places_of(hosts: Sequence[str], workers: int) -> list[Place]:
 def take_part(
     world: World, prepare: Callable[[], tuple[Run, Game]], reporter: Reporter, *, force: bool = False
 ) -> Ended | None:
-    """Do this rank's part of a session; None for those that train.
+    """Do this rank's part of a session; return None on training ranks.
 
-    prepare  makes or opens the run; called by rank 0 alone
+    prepare  creates or opens the run; called by rank 0 only
+    force    do not check memory
 
-    Raises on rank 0 what `prepare` and `train` raise, and `ValueError` where machines do not agree.
+    On rank 0, raises as `prepare` and `train`, and `ValueError` if machines do not agree.
     """
     if world.rank:
         _train(world)
@@ -71,7 +75,7 @@ def take_part(
 
 
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
-    """Do the part of rank 0 in a run whose directory it holds open; raises as `take_part`."""
+    """Do the part of rank 0 for a run whose directory it holds open; raises as `take_part`."""
     try:
         ranks = _agreed(world, run, game, force=force)
     except BaseException:
@@ -103,9 +107,9 @@ def _tell_all(world: World, value: Mapping[str, Any]) -> None:
 
 
 def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
-    """Where the ranks are that train, once all have been found to agree; `ValueError` where they do not.
+    """Return the locations of the training ranks after checking that all agree; else raises `ValueError`.
 
-    `force`: whatever memory their machines have.
+    force  do not check the memory of the machines
     """
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
@@ -123,14 +127,17 @@ def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
 
 
 def with_memory(places: Sequence[Place], memory_bytes: Sequence[int]) -> list[Place]:
-    """Places with the memory of their machines, where so much is available to each rank's host."""
+    """Return the places with their machines' memory, given the available bytes of each rank's host.
+
+    A host's memory is divided equally among its machines.
+    """
     on_host = Counter(host for _, host in {(place.machine, place.host) for place in places})
     parts = (available / on_host[place.host] for place, available in zip(places, memory_bytes, strict=True))
     return [place._replace(memory_bytes=part) for place, part in zip(places, parts, strict=True)]
 
 
 def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
-    """Raise `ValueError` where machines have too little memory for the strata, however they are shared out."""
+    """Raise `ValueError` if no placement of the strata fits in the memory of the machines."""
     assert game.strata is not None
     memory = places_memory(run.config, game, run.layout(game), places)
     owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
@@ -140,13 +147,13 @@ def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
 
 
 def _elsewhere(run: Run) -> dict[str, Any]:
-    """Where what the run directory does not hold was found."""
+    """Return paths and permissions that ranks need besides the run directory."""
     path, code = run.abstraction_path, permissions()
     return {"code": code} if path is None else {"code": code, "abstraction": str(path.resolve())}
 
 
 def _train(world: World) -> None:
-    """A rank that trains: agree, make tables, obey.  Signals are the coordinator's business."""
+    """Do the part of a training rank: check agreement, create tables, carry out orders. Ignores signals."""
     take(signal.SIG_IGN)
     message = world.receive_text(0)
     if not message["go"]:
@@ -165,7 +172,7 @@ def _train(world: World) -> None:
 
 
 def _train_strata(world: World, run: Run | None) -> None:
-    """Obey the coordinator's orders for a run, if it wants this rank; None: it could not be opened here."""
+    """Carry out the coordinator's orders for a run, if it needs this rank; None: the run was not opened."""
     message = world.receive_text(0)
     if not message["go"] or run is None:
         return

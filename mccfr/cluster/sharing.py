@@ -1,4 +1,4 @@
-"""Which rank trains which stratum: as even as speeds and memory allow, and moved only where that gains something."""
+"""Assigns strata to ranks: as evenly as speeds and memory allow, and moved only for a gain."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,18 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 LEAST_SECONDS = 5.0
-"""Of training, of each rank, before its speed is believed."""
+"""Seconds of training on each rank before its speed is used."""
 _LEAST_STEP = 1e-9
 LEAST_GAIN = 1.02
-"""How many times longer an interval must take as strata lie than it would, for them to be moved."""
+"""Smallest ratio of an interval's time without to that with new owners for which strata are moved."""
 
 
 class HeldMemory(NamedTuple):
-    """What machines have room for.  N strata, R ranks, M machines.
+    """Memory of the machines for strata. N strata, R ranks, M machines.
 
     sizes    [N] bytes of each stratum's rows
-    machine  [R] of each rank
-    free     [M] bytes that each machine has for rows
+    machine  [R] machine of each rank
+    free     [M] bytes for rows on each machine
     """
 
     sizes: npt.NDArray[np.int64]
@@ -26,24 +26,26 @@ class HeldMemory(NamedTuple):
     free: npt.NDArray[np.float64]
 
     def taken(self, owner: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """[M] bytes of the strata on each machine."""
+        """Return the bytes of the strata on each machine, [M] float64."""
         return np.bincount(self.machine[owner], self.sizes, minlength=len(self.free)).astype(np.float64)
 
     def holds(self, owner: npt.NDArray[np.int64]) -> bool:
-        """Whether all strata have room where they lie."""
+        """Return whether all strata fit in memory where they are assigned."""
         return bool((self.taken(owner) <= self.free).all())
 
 
 def shared_out(
     loads: npt.NDArray[np.int64], speeds: Sequence[float], memory: HeldMemory | None = None
 ) -> npt.NDArray[np.int64]:
-    """[N] a rank for each stratum: one of the smallest to each, so that all speeds stay known; then the largest first,
-    each to where it would be done first; then single strata change places as long as that ends intervals sooner.
+    """Return a rank for each stratum, [N] int64, by a greedy assignment with local search.
 
-    loads   [N] work of an interval, in any unit, of at least as many strata as ranks
-    speeds  of the ranks, in any unit
-    memory  what it must fit into: where the above does not, the largest in bytes go first, each to where it has room
-            and would be done first, and only what fits changes places.  Where none is found so, it is as without
+    Each rank first gets one of the smallest strata, so that all speeds are measured. The others follow, largest first,
+    each to the rank that would finish it first. Then single strata are exchanged as long as the interval gets shorter.
+
+    loads   [N] work of an interval, in any unit; at least as many strata as ranks
+    speeds  [R] of the ranks, in any unit
+    memory  memory to fit into. If the result does not fit, the strata are assigned by size in bytes to ranks with room,
+            and only exchanges that fit are made. If that fails too, the result is the one without `memory`
     """
     speed = np.asarray(speeds, np.float64)
     order = np.argsort(-loads, kind="stable")
@@ -70,9 +72,9 @@ def shared_out(
 def _fitted(
     loads: npt.NDArray[np.int64], speed: npt.NDArray[np.float64], memory: HeldMemory, *, roomiest: bool
 ) -> npt.NDArray[np.int64] | None:
-    """A placement that fits, at least a stratum on each rank; None where none is found.
+    """Return an assignment that fits in memory, with a stratum on each rank; None if none is found.
 
-    roomiest  what has room in several places goes to the machine with most of it left, not to where it is done first
+    roomiest  choose the machine with the most memory left, instead of the rank that finishes first
     """
     order = np.argsort(-memory.sizes, kind="stable")
     smallest, rest = order[len(order) - len(speed) :], order[: len(order) - len(speed)]
@@ -101,8 +103,10 @@ def _exchanged(
     owner: npt.NDArray[np.int64],
     memory: HeldMemory | None,
 ) -> bool:
-    """Have a stratum of the rank that is done last change places, in place, with the one with which both are done
-    soonest, of those with which both fit; False where no exchange ends sooner."""
+    """Exchange a stratum of the slowest rank with another, in place; False if no exchange is faster.
+
+    Of the exchanges that fit in memory, it takes the one after which both ranks finish earliest.
+    """
     load = np.bincount(owner, loads, minlength=len(speed))
     last = int(np.argmax(load / speed))
     mine, others = np.flatnonzero(owner == last), np.flatnonzero(owner != last)
@@ -112,7 +116,7 @@ def _exchanged(
     if memory is not None:
         left = memory.free - memory.taken(owner)
         here, there = memory.machine[last], memory.machine[taker]
-        more = memory.sizes[mine, None] - memory.sizes[None, others]  # bytes that the other machine takes over
+        more = memory.sizes[mine, None] - memory.sizes[None, others]  # bytes that move to the other machine
         ended[(here != there) & ((more > left[there]) | (-more > left[here]))] = np.inf
     if not ended.size or ended.min() >= (1 - _LEAST_STEP) * load[last] / speed[last]:
         return False
@@ -122,7 +126,7 @@ def _exchanged(
 
 
 def longest(loads: npt.NDArray[np.int64], owner: npt.NDArray[np.int64], speeds: Sequence[float]) -> float:
-    """What an interval takes: the time of the rank that is done last."""
+    """Return the time of an interval, that of the slowest rank."""
     return float((np.bincount(owner, loads, minlength=len(speeds)) / np.asarray(speeds)).max())
 
 
@@ -132,7 +136,7 @@ def moved_by_speed(
     speeds: Sequence[float],
     memory: HeldMemory | None = None,
 ) -> npt.NDArray[np.int64]:
-    """[N] owners by measured loads and speeds: as before unless intervals take `LEAST_GAIN` times as long with them."""
+    """Return owners [N] for measured loads and speeds; unchanged unless the gain is at least `LEAST_GAIN`."""
     better = shared_out(loads, speeds, memory)
     gains = longest(loads, owner, speeds) >= LEAST_GAIN * longest(loads, better, speeds)
     return better if gains else owner

@@ -1,6 +1,6 @@
-"""What signals do to ranks until a session heeds them: the coordinator ends with a sentence, the others go on.
+"""Handles signals before a session starts: they end the coordinator; training ranks ignore them.
 
-Who trains is told by the coordinator when to end; whoever sends a signal to all processes of a job means it.
+The coordinator ends the training ranks. A signal sent to all processes of a job is therefore meant for it.
 """
 
 import os
@@ -13,24 +13,24 @@ from types import FrameType
 from mccfr.cluster.mpi import end_the_others
 from mccfr.signals import EXIT_RESUMABLE, SIGNALS, is_taken, take
 
-_LOSS_SECONDS = 3.0  # gforker sends SIGINT where a rank has died, and SIGQUIT, which ends this one, a second later
+_LOSS_SECONDS = 3.0  # gforker sends SIGINT when a rank has died, and SIGQUIT, which ends this process, a second later
 _RANK_NAMES = ("PMI_RANK", "PMIX_RANK")
 
 
 def coordinates() -> bool:
-    """Whether this process is the coordinator, by what a launcher of MPI has told it."""
+    """Return whether this process is the coordinator, according to the launcher's environment variables."""
     return next((os.environ[name] for name in _RANK_NAMES if name in os.environ), "0") == "0"
 
 
 def heed(
     ending: Callable[[int], None] = lambda _: None, status_of: Callable[[int], int] = lambda _: EXIT_RESUMABLE
 ) -> None:
-    """From now on a signal ends the coordinator, and with it the job; ranks that train pass it over.
+    """Make signals end the coordinator, and with it the job; training ranks ignore them.
 
-    ending     is told the status before the process ends, so that it can be noted
-    status_of  gives the status for a signal
+    ending     receives the exit status before the process ends
+    status_of  returns the exit status for a signal
 
-    Nothing changes the second time.
+    A second call does nothing.
     """
     if is_taken():
         return
@@ -41,7 +41,7 @@ def heed(
             time.sleep(_LOSS_SECONDS)
         status = status_of(number)
         ending(status)
-        # By hand: an exception would have to find its way out of imports and of MPI, which waits for all others.
+        # Not by an exception, which would have to leave imports, and MPI calls that wait for other ranks.
         os.write(sys.stderr.fileno(), f"mccfr: stopped by signal {number}\n".encode())
         end_the_others(status)
         os._exit(status)

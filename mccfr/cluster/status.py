@@ -1,4 +1,4 @@
-"""Where the machines of a run stand, from the run's files alone."""
+"""Reports the state of a run's machines from the run's files."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ class _RankFields(msgspec.Struct):
 
 
 class _Fields(msgspec.Struct):
-    """A line of the record."""
+    """A line of `cluster.jsonl`."""
 
     nodes_touched: int
     barriers: int
@@ -31,12 +31,12 @@ class _Fields(msgspec.Struct):
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """The newest line of the run's record of machines; `ValueError` where there is none."""
+    """Return the newest line of the run's `cluster.jsonl`; raises `ValueError` if there is none."""
     for line in lines_backwards(run.path(RECORDS)):
         try:
             found: dict[str, Any] = json.loads(line.data)
             msgspec.convert(found, _Fields)
             return found
-        except (ValueError, RecursionError):  # the last one may be torn
+        except (ValueError, RecursionError):  # the last line may be incomplete
             continue
     raise ValueError(f"{run.directory} has no {RECORDS}: no session on several machines has come to rest in it yet")

@@ -1,12 +1,12 @@
-"""Exploitability within the abstracted game: the responder too knows his cards by their buckets alone.
+"""Exploitability inside the abstracted game: the best responder sees only buckets, like the strategy.
 
-What training drives to 0, where `exact` measures the real game: the difference is what the abstraction costs.  With
-perfect recall a best response is found by policy iteration: one traversal of the public tree gives, for every bucket
-at every decision of the responder, what each action is worth while he plays as before; he takes the best everywhere,
-and plays on.  The deepest decisions are right after one round, those above them after two, and so on, so that as many
-rounds as he has decisions in a row are enough.  Values are counterfactual - his own reach is left out - and add up over
-the hands and boards of a bucket, each with its weight (Zinkevich et al. 2007, "Regret minimization in games with
-incomplete information", section 3.1).  With imperfect recall no such order exists.
+Training minimises this figure; `exact` measures the real game. The difference is the cost of the abstraction.
+
+With perfect recall, policy iteration finds the best response. Each traversal of the public tree gives the
+counterfactual value of every action of the responder at every bucket (Zinkevich et al. 2007, "Regret minimization in
+games with incomplete information", section 3.1). The responder then takes the best action everywhere. The number of
+rounds needed is the largest number of the responder's decisions on one line. With imperfect recall this method does
+not apply.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ _STEP = Step(REGRET_MATCHING, NOTHING, 1.0, 1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class AbstractEvaluation:
-    """What a strategy is worth among players who know buckets.
+    """Value and best responses of a strategy among players who see only buckets, in chips per game.
 
-    value_chips           to player 0 when both follow it, the game's `offset_chips` included
-    best_response_chips   to each player when he responds best by buckets; offsets as in `ExactEvaluation`
-    exploitability_chips  mean over players of what that gains
+    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
+    best_response_chips   of each player's best response by buckets; offsets as in `ExactEvaluation`
+    exploitability_chips  mean gain of the players' best responses
     """
 
     value_chips: float
@@ -42,7 +42,7 @@ class AbstractEvaluation:
 
 
 def abstract_problem(game: Game) -> str | None:
-    """Why a game has no abstract exploitability that can be computed; None where it has."""
+    """Return why the abstract exploitability of a game cannot be computed, or None if it can."""
     if not game.cards.dealt:
         return f"{game.name} deals no cards beside its tree, so that nothing is abstracted: use the method exact"
     if not game.cards.can_list:
@@ -60,7 +60,7 @@ def abstract_problem(game: Game) -> str | None:
 
 
 def evaluate_abstract(game: Game, strategy: Strategy) -> AbstractEvaluation:
-    """Evaluate a strategy within its own abstracted game; `ValueError` as `abstract_problem` says."""
+    """Evaluate a strategy inside its own abstracted game; `ValueError` as in `abstract_problem`."""
     if (problem := abstract_problem(game)) is not None:
         raise ValueError(problem)
     public = public_tree(game)
@@ -71,7 +71,7 @@ def evaluate_abstract(game: Game, strategy: Strategy) -> AbstractEvaluation:
 
 
 def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) -> tuple[float, float]:
-    """What a player gets when he follows the strategy, and when he responds best by his buckets."""
+    """Return the player's chips when following the strategy, and with a best response by buckets."""
     basis = [np.array(table.T, np.float64, order="C") for table in strategy.probability]
     values = [np.zeros_like(table) for table in basis]
     sums = [np.zeros_like(table) for table in basis]
@@ -94,14 +94,14 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
 
 
 def _take_best(starts: npt.NDArray[np.int64], values: npt.NDArray[np.float64], basis: npt.NDArray[np.float64]) -> None:
-    """The best action of every row and bucket, from values [slots, buckets], into basis, in place."""
+    """Set `basis` to the best action of each row and bucket, in place; `values` are [slots, buckets]."""
     for slot, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         best = values[slot:stop].argmax(axis=0)
         basis[slot:stop] = np.arange(stop - slot)[:, None] == best
 
 
 def _longest(game: Game, player: int) -> int:
-    """Most decisions that a player has in a row on any line."""
+    """Return the largest number of decisions of a player on one line."""
     arrays = game.tree.arrays
     count = np.zeros(len(arrays.kind), np.int64)
     for node, above in enumerate(game.tree.parent.tolist()):  # parents come first

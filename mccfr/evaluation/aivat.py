@@ -1,15 +1,19 @@
-"""AIVAT: what a hand is worth once the luck of cards and of known strategies is taken out of it.
+"""AIVAT: unbiased, low-variance estimates of a hand's chips.
 
 Burch, Schmid, Moravcik & Bowling 2018, "AIVAT: A new variance reduction technique for agent evaluation in imperfect
-information games", section 4.  A hand's chips are replaced by their mean over all hands that the players whose strategy
-is known may hold, after all that was seen (imaginary observations); and wherever chance or such a player has acted, the
-value expected of that, by any heuristic, is added, and the value of what came is taken off.  The mean stays what it is,
-whatever the heuristic, as long as that is fixed before the hand and the probabilities are right; the better it is, the
-less is left of the variance.
+information games", section 4. A player is known if its strategy is known. The method has two parts:
 
-A player's hands are vectors here: the weights of all hands where his strategy is known, his real hand alone where it
-is not.  So one formula serves a match of two policies, of a policy and a program, and of two programs.  Of a program
-that acts without its hole cards all hands stay as likely as they were, although what it does is not corrected.
+* Imaginary observations: a hand's chips are replaced by their mean over all hands that known players may hold, given
+  all public actions and cards.
+* Corrections: wherever chance or a known player acts, the heuristic's expected value is added and its value after
+  the real outcome is subtracted.
+
+The mean is unchanged for any heuristic, if it is fixed before the hand and the probabilities are right. A better
+heuristic leaves less variance.
+
+Each player's hands are a weight vector: all hands for a known player, only the real hand otherwise. One formula thus
+serves matches of two policies, of a policy and a program, and of two programs. For a program that ignores its hole
+cards, all hands keep their weights and its actions are not corrected.
 """
 
 from abc import ABC, abstractmethod
@@ -30,13 +34,13 @@ Weights = npt.NDArray[np.float64]
 
 
 class HandState(NamedTuple):
-    """What both players see.
+    """Public state of a hand.
 
     actions  so far
-    street   of the board that lies; -1 before the first
+    street   of the current board; -1 before the first
     board    of that street
-    state    of the betting; an `int` where nobody acts any more
-    settled  there: (chips that player 0 gets whatever the cards, chips times the showdown's result)
+    state    of the betting; an `int` if no player acts any more
+    settled  at the end: (player 0's chips without the showdown, chips multiplied by the showdown result)
     """
 
     actions: tuple[str, ...]
@@ -47,23 +51,23 @@ class HandState(NamedTuple):
 
 
 class Heuristic(ABC):
-    """Values of histories to player 0, in chips: any at all, but fixed before the hand that they are used on."""
+    """Values of histories for player 0, in chips; any function that is fixed before its hand begins."""
 
     def begin(self, seed: int, number: int) -> None:
-        """Another hand: what is drawn for it follows from seed and number, and from nothing that happens in it."""
+        """Begin a hand; random draws may depend on seed and number only, not on the hand's events."""
         del seed, number
 
     @abstractmethod
     def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
-        """[H] for each hand of player `hero`: sum over the hands it may meet of their weight `other` [H] times value.
+        """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times value.
 
-        Where something is drawn for it, its mean is meant.
+        The weights are `other` [H]. If the heuristic draws samples, this is its expectation.
         """
 
     def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
-        """[H] the mean of `values` over the boards of the next street that may follow, by hand of `hero`.
+        """Return [H]: for each hand of `hero`, the mean of `values` over the next street's boards.
 
-        The weight of a board that hits one of two hands counts as 0, and so means are taken by pairs.
+        For each pair of hands the mean is over the boards that share no card with either hand.
         """
         boards = dealing.boards_after(spot.street, spot.board)
         total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
@@ -80,27 +84,30 @@ class Heuristic(ABC):
 
 
 class Aivat:
-    """The corrected chips of one hand after the other."""
+    """Computes the corrected chips of hands, one after the other."""
 
     def __init__(self, dealing: DealtCards, betting: Betting, heuristic: Heuristic) -> None:
-        """Of a game's cards and its real betting."""
+        """Take a game's cards, its real betting and the heuristic."""
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
     def terms(self, deal: Deal, played: PlayedHand, ranges: Sequence[SeenRange | AnyHand | None]) -> dict[str, float]:
-        """What the corrected chips of player 0 are the sum of.
+        """Return the terms whose sum is player 0's corrected chips.
 
-        ranges  of the players whose strategy is known, fresh, or does not heed his hand; None for another
+        ranges  of known players, freshly created, or `AnyHand` if the player ignores its cards; None for unknown
+                players
+
+        The keys are:
 
         chips   the mean over the hands that known players may hold
-        deal, board, action 0, action 1   corrections for what chance and known players did
+        deal, board, action 0, action 1   corrections for chance and for each known player
 
-        Raises `RuntimeError` for an action that a known player never takes.
+        Raises `RuntimeError` for an action that the known player's strategy never takes.
         """
         return _Hand(self._dealing, self._heuristic, deal, ranges).walked(self._betting, played)
 
 
 class _Hand:
-    """One hand, replayed."""
+    """Replays one hand and sums its terms."""
 
     def __init__(
         self, dealing: DealtCards, heuristic: Heuristic, deal: Deal, ranges: Sequence[SeenRange | AnyHand | None]
@@ -111,7 +118,7 @@ class _Hand:
         self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
-        """All terms of the hand."""
+        """Replay the hand and return all terms."""
         spot = HandState((), -1, None, betting.start()[0])
         spot = self._dealt_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
@@ -128,18 +135,18 @@ class _Hand:
         return dict(self.terms)
 
     def _correct(self, term: str, expected: float, realised: float) -> None:
-        """Add what was expected of something and take off what came."""
+        """Add the expected value to a term and subtract the realised one."""
         self.terms[term] += expected - realised
 
     def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
-        """The mean of values over pairs of hands, from `Heuristic.values`."""
+        """Return the mean over pairs of hands of `values`, which come from `Heuristic.values`."""
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
             raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Whose hands values are listed by: a known player's, so that there are many of them."""
+        """Return the player whose hands index the values: a known player if there is one."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
@@ -148,7 +155,7 @@ class _Hand:
         return weights
 
     def _dealt_hands(self, spot: HandState) -> HandState:
-        """The hands that nobody's strategy hides are dealt."""
+        """Deal the hole cards: set both weight vectors and correct for the real hands of unknown players."""
         prior = list(self.dealing.reach)
         self.weights = [
             weights if known is not None else self._one_hand(hand)
@@ -156,7 +163,7 @@ class _Hand:
         ]
         if all(known is not None for known in self.ranges):
             return spot
-        shown = 1 - self._hero()  # one vector serves the hand that came and those that might have
+        shown = 1 - self._hero()  # one value vector serves both the expected and the realised value
         values = self.heuristic.values(spot, shown, prior[1 - shown])
         expected = self._mean(shown, values, prior)
         if self.ranges[1 - shown] is None:
@@ -167,13 +174,13 @@ class _Hand:
         return spot
 
     def _dealt_board(self, spot: HandState) -> HandState:
-        """The next street's board is dealt."""
+        """Deal the next street's board and correct for it."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
         live = self.dealing.live(street, board)
         after = spot._replace(street=street, board=board)
         left = [np.where(live, weights, 0) for weights in self.weights]
-        if street or self.dealing.first_boards > 1:  # the first street has but one board in most games
+        if street or self.dealing.first_boards > 1:  # most games have a single first board, without luck to correct
             foreseen = self.heuristic.foreseen(spot, hero, self.weights[1 - hero], self.dealing)
             values = self.heuristic.values(after, hero, left[1 - hero])
             self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, values, left))
@@ -181,7 +188,7 @@ class _Hand:
         return after
 
     def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """Somebody has acted."""
+        """Apply an action, correct for it if the player is known, and update the other player's range."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, SeenRange):
             self._known_acted(betting, spot, action)
@@ -213,13 +220,13 @@ class _Hand:
         known.chose(action)
 
     def _after(self, betting: Betting, spot: HandState, action: str) -> HandState:
-        """What both see after an action."""
+        """Return the public state after an action."""
         state = betting.apply(spot.state, action)
         ended = betting.settled(spot.state, action) if isinstance(state, int) else None
         return spot._replace(actions=(*spot.actions, action), state=state, settled=ended)
 
     def _showdown(self, board: Board) -> float:
-        """The mean result of a showdown over the hands that may be held."""
+        """Return player 0's mean showdown result, -1 to 1, over the hands that may be held."""
         hero = self._hero()
         won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

@@ -1,4 +1,4 @@
-"""The curve of a run's evaluations as inline SVG."""
+"""Draws a run's evaluations over training as inline SVG."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ _TICKS = 5
 
 
 class _Scale:
-    """Values to pixels, on a logarithmic axis where all are above 0."""
+    """Maps values to pixels; the axis is logarithmic if all values are positive."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         self.log = min(values) > 0
@@ -26,7 +26,7 @@ class _Scale:
         return self._start + (shown - self._low) / (self._high - self._low) * (self._end - self._start)
 
     def ticks(self) -> list[float]:
-        """Powers of ten inside the range, or even steps where there are fewer than two."""
+        """Return the powers of ten in the range, or evenly spaced values if there are fewer than two."""
         if self.log:
             powers = [10.0**power for power in range(math.ceil(self._low - 1e-9), math.floor(self._high + 1e-9) + 1)]
             if len(powers) > 1:
@@ -36,10 +36,11 @@ class _Scale:
 
 
 def curve_svg(records: Sequence[Mapping[str, Any]], axis: str) -> str:
-    """An SVG of exploitability over `axis` ("iterations" or "nodes_touched"), or of the value won where there is none.
+    """Return an SVG of exploitability, or of value if it was not measured, over `axis`.
 
-    records  lines of evaluations.jsonl; "" where none can be drawn.  Of those played head to head, the ones against the
-             last opponent: what is won from different opponents makes no curve
+    records  lines of evaluations.jsonl; "" is returned if no point can be drawn. Head-to-head records are drawn only
+             for the opponent of the last record
+    axis     "iterations" or "nodes_touched"
     """
     opponent = records[-1].get("against") if records else None
     records = [record for record in records if record.get("against") == opponent]
@@ -77,7 +78,7 @@ def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
 
 
 def _short(value: float) -> str:
-    """A tick's label."""
+    """Return a tick's label."""
     if value and not 1e-3 <= abs(value) < 1e6:
         return f"{value:.3g}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
     return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"

@@ -1,16 +1,17 @@
-"""The heuristic of matches: equity, and what the policy's own play makes of it.
+"""AIVAT heuristic from equity and the policy's own average play.
 
-Of one pass over a policy's tree with the mean strategy of its rows - each by the weight behind it, the same for all
-hands - come two numbers for every decision: F, what player 0 gets on average from folds that follow, and S, the chips
-that are at stake, on average, in showdowns that follow.  A history with hands i and j is then worth F + S · (the mean
-result of a showdown of i and j over the boards to come).  At the end of a hand that is exact.
+One pass over the policy's tree gives two numbers for each decision. The play at each decision is the mean over
+buckets, weighted by row weight, and the same for all hands.
 
-Equity is a martingale: its mean over the next board is what it is before, so the 22,100 flops need no sum.  On the
-last street it is exact; before that it is the mean over all full boards that may follow where these are at most
-`RUN_OUTS`, and else over so many that are drawn for this hand, from a stream that the hand's own cards do not come
-from: unbiased, and off by 1/√RUN_OUTS of what one board varies by.  With 4, 16 and 64 of them `hunl-quick` was left
-with 554, 554 and 549 chips of standard deviation a pair against a player who always calls, 259, 208 and 225 against
-itself, at 7.6, 9.5 and 17 ms a hand.
+* F: player 0's mean chips from the folds that follow.
+* S: the mean chips at stake in the showdowns that follow.
+
+A history with hands i and j has the value F + S · E. E is the mean showdown result of i and j over the boards to
+come. At the end of a hand the value is exact.
+
+Equity is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the
+last street equity is exact. Earlier it is the mean over all full boards if there are at most `RUN_OUTS`. Otherwise
+it is an unbiased estimate from that many drawn boards. Their random stream is independent of the hand's cards.
 """
 
 from functools import lru_cache
@@ -31,46 +32,46 @@ from mccfr.trees.compiled import DECISION
 
 RUN_OUTS = 16
 DRAWN = 2
-"""Worker, so to say, whose stream draws run-outs (`mccfr.cards.dealt.DEALT` is that of the hands)."""
+"""Worker number of the random stream for run-outs; `mccfr.cards.dealt.DEALT` is that for hands."""
 _KEPT_LINES = 4096
 
 
 class EquityHeuristic(Heuristic):
-    """As the module says, for the policy of one side."""
+    """Equity heuristic for one side's policy; see the module."""
 
     def __init__(self, side: Profile, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
-        """`side` is the policy whose tree and play it is made from, once."""
+        """Compute the node values once from the tree and strategy of `side`."""
         self._dealing, self._most = dealing, run_outs
         self._game, self._betting = side.game, real_betting(side.game)
         self._values = mean_values(side.game, side.strategy)
         put_in = side.game.tree.put_in
-        # Where real amounts are not the tree's, those of a node are brought to the size of the real pot.
+        # Real amounts may differ from the tree's: a node's chips are then scaled to the real pot.
         self._level = None if side.game.real_rules is None or put_in is None else put_in.max(axis=1)
         self._of_line = lru_cache(_KEPT_LINES)(self._line_values)
         self.begin(0, 0)
 
     def begin(self, seed: int, number: int) -> None:
-        """As `Heuristic.begin`."""
+        """Begin a hand with a fresh random stream for run-outs."""
         self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
         self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
         self._opponent_reach: tuple[Weights, Weights] | None = None
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
     def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
-        """As `Heuristic.values`."""
+        """Return [H] values; equity may be an estimate from drawn boards."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
-        # One range is asked for at all actions of a decision.
+        # The same range array is passed for all actions of a decision.
         if self._opponent_reach is None or self._opponent_reach[0] is not other:
             self._opponent_reach = other, self._dealing.disjoint_weight(other)
         found = fixed * self._opponent_reach[1]
         return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
 
     def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
-        """As `Heuristic.foreseen`: equity's mean is what it is before the board."""
+        """Return `values` before the board, because the mean of equity does not change."""
         return self.values(spot, hero, other)
 
     def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
-        """[H] by hand of `hero`: the mean result for player 0, weighed with the hands that each may meet."""
+        """Return [H] for hands of `hero`: player 0's showdown results, summed over hands weighted by `other`."""
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not other:
             held = np.flatnonzero(other)
@@ -86,7 +87,7 @@ class EquityHeuristic(Heuristic):
         return self._kept[street, board, taken]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
-        """F and S of a real decision, in real chips: the mean over the readings of its line."""
+        """Return (F, S) of a real line in real chips: the mean over the abstract nodes it translates to."""
         state, readings = self._betting.start()
         for action in actions:
             after = self._betting.apply(state, action)  # type: ignore[arg-type]
@@ -95,7 +96,7 @@ class EquityHeuristic(Heuristic):
         assert not isinstance(state, int)
         found = np.zeros(2)
         for node, probability, _ in readings:
-            if not self._betting.decides(Reading(node, 1.0)):  # all that is left is a call
+            if not self._betting.decides(Reading(node, 1.0)):  # only a call is left
                 found += probability * np.array([0.0, state.to_call])
             else:
                 scale = 1.0 if self._level is None else state.to_call / self._level[node]
@@ -104,9 +105,9 @@ class EquityHeuristic(Heuristic):
 
 
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """[N, 2] of every node: what player 0 gets from folds that follow, and the chips in showdowns, both on average.
+    """Return [N, 2] for each node: player 0's mean chips from later folds, and mean showdown chips.
 
-    What a player does is the mean over his buckets' rows, each by its weight.
+    Each player plays the mean over buckets, weighted by row weight.
     """
     arrays, shares = game.tree.arrays, mean_play(game, strategy)
     found = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
@@ -117,7 +118,10 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
 
 
 def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
-    """[slots] of each block: the mean over buckets of what is played, by each row's weight; uniform without any."""
+    """Return for each block [slots] action probabilities, averaged over buckets by row weight.
+
+    Rows without any weight are uniform.
+    """
     found = []
     for block, rows in enumerate(strategy.blocks):
         starts, weight = row_starts(game, block), rows.weight

@@ -1,18 +1,18 @@
-"""A best response that decides before any board lies: what each way out of the first street is worth, board by board.
+"""Best responses whose first-street choice is made over many boards, for exact or sampled evaluation.
 
-A unit is a board of the second street, walked with all that may follow it.  It says what each way out of the first
-street is worth there to each class of a player's hole cards.  What he does on the first street is then chosen over
-units together, for he knows none of them.
+Each sample is one board of the second street, walked with all later boards. It gives, for each hand class, the value
+there of each leaf of the first street (fold, showdown or exit to the next street). The first-street actions are then
+chosen over all samples together, since the player sees no board there.
 
-* **All boards** (of the deck one of each kind that is alike but for suits, 1,755 flops, by how many there are): the
-  choice and what it wins are exact.
-* **Some boards, drawn in strata** (`mccfr.evaluation.strata`): a maximum over what these happen to give is too high.
-  `Sampled.lower` chooses for each unit by all the others and scores it there: the strategy of a player who has not seen
-  the board, so that its mean is not above what a best response wins.  `Sampled.estimate` chooses by all, and takes off
-  what that flatters by the jackknife of strata (Jones 1974, "Jackknife estimation of functions of stratum means",
-  Biometrika 61).  Where one action of a class is clearly best it takes off nearly all of the bias; where actions are
-  worth the same, as near an equilibrium, most of the bias stays (docs/evaluation.md has figures).  So the interval
-  begins where that of `lower` does, and ends where it would without the correction.
+* **All boards** (for the full deck the 1,755 flops that differ by more than suits, weighted by multiplicity): the
+  choice and its value are exact.
+* **Boards drawn in strata** (`mccfr.evaluation.strata`): the maximum over the drawn boards is biased upwards.
+  `Sampled.lower` chooses for each sample by all the others and scores the choice there. Its expectation is at most
+  the best response's value.
+  `Sampled.estimate` chooses by all samples and removes bias by the stratified jackknife (Jones 1974, "Jackknife
+  estimation of functions of stratum means", Biometrika 61). It removes nearly all of the bias if one action of a
+  class is clearly best. If actions are equally good, as near an equilibrium, most of the bias stays. Its interval
+  therefore begins at the lower end of `lower` and ends at the upper end without the correction.
 """
 
 from collections.abc import Sequence
@@ -35,16 +35,16 @@ from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
-_SECOND = 1  # the street whose boards are units
+_SECOND = 1  # the street whose boards are samples
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
 
 
 class OverAllFlops(NamedTuple):
-    """What all boards come to, chips a hand without the game's `offset_chips`.
+    """Result over all boards, chips per hand without the game's `offset_chips`.
 
-    value  to player 0 when both follow the strategy
-    best   to each player when he responds best
+    value  of player 0 when both follow the strategy
+    best   of each player's best response
     """
 
     value: float
@@ -52,12 +52,12 @@ class OverAllFlops(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """What some boards come to, chips a hand: means over both seats, and 95 % intervals.
+    """Results from sampled boards, chips per hand: means over both seats and 95 % intervals.
 
-    lower     of choices made without the board that scores them; not above the truth, in expectation
-    estimate  of what a best response wins
-    best      to each player, as `lower` has it
-    value     to player 0 when both follow the strategy
+    lower     of choices made without the scoring board; in expectation at most the true value
+    estimate  of the best responses' value
+    best      of each player, from the choices behind `lower`
+    value     of player 0 when both follow the strategy
     """
 
     lower: tuple[float, Interval]
@@ -67,10 +67,11 @@ class Sampled(NamedTuple):
 
 
 class FirstStreet:
-    """The responder's decisions before a board lies: chosen for each class of his hands.
+    """The responder's decisions before the first board, chosen for each hand class.
 
-    C classes, E ways out of the first street: folds, showdowns and exits.  A unit is [2, E, C] what they are worth to
-    each player, weighed by his own deals, then the board's weight, and what player 0 wins by following the strategy.
+    C hand classes, E leaves of the first street: folds, showdowns and exits. A sample is a vector of [2, E, C]
+    values of each player, weighted by the player's own deals; then the board's weight, and player 0's chips when
+    following the strategy.
     """
 
     def __init__(self, game: Game) -> None:
@@ -82,9 +83,9 @@ class FirstStreet:
         self.fields = int(np.prod(self._shape)) + 2
 
     def found(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
-        """[fields] what walks of a board find with a strategy's tables on it, best responses being taken once it lies.
+        """Return one board's sample [fields], with best responses from the board on.
 
-        What following wins is asked for once.
+        The chips for following the strategy are computed only once, for player 0.
         """
         values, follow = np.zeros(self._shape), 0.0
         for player in range(2):
@@ -100,11 +101,11 @@ class FirstStreet:
         return np.append(values.ravel(), [public.joint_weight, follow])
 
     def _parts(self, found: Floats) -> tuple[Floats, Floats, Floats]:
-        """[n, 2, E, C] values, [n] weight and [n] what player 0 wins by following, of units [n, fields]."""
+        """Split samples [n, fields] into [n, 2, E, C] values, [n] weights and [n] player 0's chips."""
         return found[:, :-2].reshape(len(found), *self._shape), found[:, -2], found[:, -1]
 
     def whole(self, found: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
-        """What all boards come to, from units [n, fields] of `times` [n] boards each."""
+        """Return the result over all boards, from samples [n, fields] that stand for `times` [n] boards each."""
         values, weight, follow = self._parts(found)
         total = float(times @ weight)
         sums = np.einsum("n,npec->pec", times, values)
@@ -112,7 +113,7 @@ class FirstStreet:
         return OverAllFlops(float(times @ follow) / total, (best[0], best[1]))
 
     def sampled(self, found: Floats, strata: BoardStrata) -> Sampled:
-        """What units [n, fields] drawn in strata say of all boards; every stratum must have two at the least."""
+        """Return estimates from samples [n, fields] drawn in strata, at least two in each stratum."""
         values, weight, follow = self._parts(found)
         sums, whole = np.zeros((len(found), 2)), np.zeros(2)
         rest = np.zeros((len(found), 2))
@@ -133,9 +134,10 @@ class FirstStreet:
     def _walk(
         self, player: int, values: Floats, choice: dict[int, npt.NDArray[np.int64]] | None
     ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
-        """[..., C] value of the root from those of the ways out [..., E, C], and what was done [..., C] at decisions.
+        """Return the root's values [..., C] and the player's actions [..., C] at each decision.
 
-        choice  what the player does; None: what is best for each class
+        values  [..., E, C] of the leaves
+        choice  the player's actions; None: the best for each class
         """
         trees, done = self._trees, dict[int, npt.NDArray[np.int64]]()
         value = {member: values[..., place, :] for place, member in enumerate(self._out.tolist())}
@@ -154,19 +156,22 @@ class FirstStreet:
 
 
 def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
-    """(units of each stratum, boards that one of its units stands for)."""
+    """Return (samples of each stratum, number of boards that one of its samples stands for)."""
     units = np.bincount(strata.stratum, minlength=len(strata.size))
     return units, strata.size / units
 
 
 def _total(found: Floats, strata: BoardStrata) -> Floats:
-    """[...] sum over all boards, as units [n, ...] have it."""
+    """Return [...] the estimated sum over all boards, from samples [n, ...]."""
     total: Floats = np.tensordot(_share(strata)[1][strata.stratum], found, 1)
     return total
 
 
 def _without_each(found: Floats, strata: BoardStrata) -> Floats:
-    """[n, ...] sums over all boards, as all units but each one have it: the others of its stratum count for it."""
+    """Return [n, ...] estimated sums over all boards, leaving out one sample at a time.
+
+    The other samples of its stratum stand for the boards of the sample left out.
+    """
     units, share = _share(strata)
     number, last = strata.stratum, (slice(None), *[None] * (found.ndim - 1))
     sums = np.zeros((len(units), *found.shape[1:]))
@@ -177,7 +182,10 @@ def _without_each(found: Floats, strata: BoardStrata) -> Floats:
 
 
 def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, float]:
-    """Bias of a figure of all units, and half the width of its 95 % interval, from those without each unit [n]."""
+    """Return the bias of `whole` and half the width of its 95 % interval.
+
+    left  [n] the figure with each sample left out
+    """
     number, units = strata.stratum, _share(strata)[0]
     undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
     mean = np.bincount(number, left) / units
@@ -188,7 +196,7 @@ def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, 
 
 
 class SecondStreetBoards(Units):
-    """Units of a game whose first street has no board: boards of the second, each one's part of `FirstStreet`."""
+    """Samples for a game whose first street has no board: boards of its second street."""
 
     def __init__(self, side: Profile) -> None:
         self._game, self._strategy = side.game, side.strategy
@@ -199,24 +207,27 @@ class SecondStreetBoards(Units):
         self.times = np.ones(0, np.int64)
 
     def draw(self, units: int, seed: int, listed: int | None) -> None:
-        """Draw the boards of so many units; `listed` of them there are, None: flops of the deck."""
+        """Draw the boards of `units` samples.
+
+        listed  number of boards that the game lists; None: flops of the full deck
+        """
         self.strata = BoardStrata.of(units, units_each(units), listed)
         self.boards = drawn_boards(self._game.cards, _SECOND, self.strata, seed)
 
     def all_flops(self) -> int:
-        """Take one flop of each kind that is alike but for suits; their number."""
+        """Take one flop of each of the 1,755 suit-isomorphism classes, and return their number."""
         classes = board_classes(self._game.cards.cards_on(_SECOND))
         self.boards, self.times = classes.boards.tolist(), classes.multiplicity.astype(np.int64)
         return len(self.boards)
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one sample of `FirstStreet.found`."""
         public, tables = board_game(self._game, self._strategy, _SECOND, self.boards[unit])
         return self.first.found(public, tables)
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
-    """[H] class of each hand before a board lies: of hole cards in hold'em; elsewhere every hand is one."""
+    """Return [H] the class of each hand before the board: 169 in hold'em, one for each hand otherwise."""
     if cards.boards is None:
         return preflop_classes().astype(np.int64)
     return np.arange(len(cards.listed().hand_cards))

@@ -1,11 +1,13 @@
-"""Matches: policies and programs at a table, every deal in both seats, with the luck of cards taken out.
+"""Matches between policies and programs: each deal is played in both seats, with variance reduction.
 
-A unit is a pair of hands: one deal, which both have played from either seat; intervals are over pairs, because the two
-hands of one share their cards.  Three figures come of it: the chips; the chips with all-ins settled by their mean over
-the boards to come; and those that AIVAT corrects (`mccfr.evaluation.aivat`), by a heuristic that is made of a policy's
-own play before the first hand (`mccfr.evaluation.equity`).
+A sample is a pair of hands: one deal played from both seats. Intervals are over pairs. There are three figures:
 
-Deals come from a stream of their own, which no training has seen.
+* chips as played
+* chips with all-ins replaced by their mean over the boards to come
+* AIVAT's corrected chips (`mccfr.evaluation.aivat`), with a heuristic from a policy's own play, fixed before the
+  first hand (`mccfr.evaluation.equity`)
+
+Deals come from a random stream that training does not use.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +36,7 @@ from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream
 
 LEAST_PAIRS = 100
-"""Fewer say too little of how pairs differ: an interval from them would hold less often than it says."""
+"""Least number of pairs; with fewer a 95 % interval would cover the mean less often."""
 _PLAYERS = 3
 _SEEDS = 2**64
 """Worker, so to say, whose stream names what players draw; 1 and 2 are the deals and the run-outs."""
@@ -44,11 +46,11 @@ _FIGURES = ("chips", "allin", "aivat")
 
 @dataclass(frozen=True)
 class Contender:
-    """Who plays a match.
+    """A player of a match.
 
-    name  as it was given
-    spec  what plays
-    side  of a policy: its strategy, for who reads it whole
+    name  as given by the user
+    spec  creates the player
+    side  a policy's strategy; None for programs
     """
 
     name: str
@@ -56,14 +58,14 @@ class Contender:
     side: Profile | None = None
 
     def fingerprint(self) -> str:
-        """Of the policy and how it is played, or of a program's source."""
+        """Return a fingerprint of the policy and its play options, or of a program's source."""
         whole = "" if self.side is None else self.side.fingerprint()
         return f"{whole} {self.spec.fingerprint()}".strip()
 
 
 @dataclass(frozen=True)
 class Figure:
-    """The mean of what the first contender wins a hand, in chips, and its 95 % interval."""
+    """The first contender's mean chips per hand, and its 95 % interval."""
 
     mean_chips: float
     ci95_chips: tuple[float, float]
@@ -71,11 +73,11 @@ class Figure:
 
 @dataclass(frozen=True)
 class MatchFigures:
-    """What came of a match.
+    """Result of a match.
 
-    chips, allin, aivat  what the first one wins: as played; all-ins by their mean; corrected
-    hands                two for each deal
-    pairs                [n, 3] the three figures of each pair of hands, per hand
+    chips, allin, aivat  the first contender's chips: as played; with mean all-ins; corrected by AIVAT
+    hands                played, two for each deal
+    pairs                [n, 3] the three figures of each pair, in chips per hand
     """
 
     chips: Figure
@@ -87,18 +89,18 @@ class MatchFigures:
 
 
 class Match(Units):
-    """Pairs of hands: (chips, chips with all-ins by their mean, corrected chips), of the first contender, per hand."""
+    """Samples of a match: pairs of hands, with the first contender's three figures per hand."""
 
     fields = len(_FIGURES)
 
     def __init__(
         self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityHeuristic
     ) -> None:
-        """Two contenders, of whom one is a policy at least: its game is played.
+        """Take two contenders, at least one of them a policy, whose game is played.
 
-        heuristic  made of (side, dealing), those of the first policy, before any hand
+        heuristic  called with (side, dealing) of the first policy before any hand
 
-        Raises `ValueError` where neither is a policy, or their games differ in more than buckets and bets.
+        Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes.
         """
         self.game = _common_game(contenders)
         if not 0 <= seed < _SEEDS:
@@ -111,7 +113,7 @@ class Match(Units):
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """As `Units.play`."""
+        """Play one pair of hands and return its [3] figures."""
         found = np.zeros(len(_FIGURES))
         for seat in range(2):
             deal, played = self.hand(unit, seat)
@@ -120,7 +122,7 @@ class Match(Units):
         return found
 
     def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
-        """One hand of a pair: the first contender plays from position `seat`."""
+        """Play one hand of a pair, with the first contender at position `seat`."""
         deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
         names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
@@ -130,7 +132,7 @@ class Match(Units):
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
 
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
-        """Chips of player 0, in three ways."""
+        """Return player 0's three figures of a hand."""
         self._heuristic.begin(self._seed, number)
         chips = all_in = played.fixed
         if played.showdown:
@@ -149,7 +151,7 @@ class Match(Units):
 
 
 def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
-    """What is known of a player's hands by his strategy."""
+    """Return the range tracker of a player with a known strategy; None for other players."""
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else SeenRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
@@ -173,12 +175,12 @@ def match(
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> MatchFigures:
-    """What the first of two contenders wins from the second, a hand.
+    """Return the figures of a match between two contenders.
 
     hands  rounded up to whole pairs
 
-    Raises `ValueError` for fewer than LEAST_PAIRS pairs, games that are not the same, programs that act illegally; and
-    as `play_units`.
+    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, or illegal actions of programs; also
+    raises as `play_units`.
     """
     pairs = -(-hands // 2)
     if pairs < LEAST_PAIRS:
@@ -195,6 +197,6 @@ def match(
 
 
 def _figure(pairs: npt.NDArray[np.float64], which: int) -> Figure:
-    """The mean over independent pairs, and Student's interval."""
+    """Return the mean over independent pairs, with Student's t interval."""
     mean, interval = ratio95(pairs[:, which], np.ones(len(pairs)))
     return Figure(mean, interval)

@@ -1,8 +1,7 @@
-"""Head-to-head where networks play and no table holds what they say: both sides are asked on seeded deals.
+"""Head-to-head for network strategies: both sides are queried on drawn deals.
 
-A deal is both hands and the board.  Each side plays it in both seats, so that the luck of the cards cancels, and all
-actions are walked with their probabilities; what is left to chance is which deals are drawn.  They come from a stream
-of their own, because runs of the same seed have been trained on the deals of DEALS.
+A deal is both hands and the board. Each side plays it in both seats, which cancels much of the luck. All actions are
+walked with their probabilities; only deals are sampled. The random stream differs from that of training.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +20,17 @@ from mccfr.solvers.deep.dealt import DealtHands, draw_hands
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import TERMINAL
 
-_TOGETHER = 256  # deals that networks are asked for at a time
+_TOGETHER = 256  # deals in one batch of the networks
 _SEATINGS = 2
 
 
 def is_on_deals(*sides: Profile) -> bool:
-    """Whether one of some sides can be asked on deals only."""
+    """Return whether one of the sides is a network strategy, which can only be queried on deals."""
     return any(side.strategy.on_deals is not None for side in sides)
 
 
 def deal_parts(game: Game, deals: int, seed: int) -> Iterator[DealtHands]:
-    """The first `deals` deals of an evaluation's seed, some at a time."""
+    """Yield the first `deals` deals of an evaluation's seed in batches."""
     board = game.cards.cards_on(game.tree.streets - 1)
     for first in range(0, deals, _TOGETHER):
         yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)
@@ -45,13 +44,13 @@ def head_to_head_on_deals(
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Chips a hand that `one` wins from `other`, the mean over both seats; on each board one pair of hands is played.
+    """Return the chips per hand that `one` wins from `other`, the mean over both seats.
 
-    boards    how many deals are played, a board each
-    progress  called now and then with the deals played and their number
+    boards    number of deals, each with its own board
+    progress  called after each batch with the number done and the total
 
-    Raises `ValueError` for fewer than two boards, for an effort, which only units that are played one by one take, for
-    different games, and for a strategy that looks hands up in tables.
+    Raises `ValueError` for fewer than two boards, an effort other than the default, different games, or a strategy
+    in tables.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
@@ -74,9 +73,9 @@ def head_to_head_on_deals(
 
 
 def on_deals(source: Strategy, hands: DealtHands) -> Strategy:
-    """What a strategy plays on deals, whose row k is of deal k.
+    """Return a strategy's tables for deals, where row k belongs to deal k.
 
-    Raises `ValueError` unless it is of networks, or every hand has the same row.
+    Raises `ValueError` unless the strategy is of networks or the same for all hands.
     """
     if source.on_deals is not None:
         return source.on_deals(hands)
@@ -88,14 +87,14 @@ def on_deals(source: Strategy, hands: DealtHands) -> Strategy:
 
 
 def deal_values(game: Game, strategies: Sequence[Strategy], result: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """[K] chips that player 0 wins on deals, where player 0 plays the first strategy and player 1 the second.
+    """Return [K] chips that player 0 wins on deals with the first strategy, against the second.
 
-    strategies  rows of tables are deals (`on_deals`)
-    result      [K] of a showdown: 1, 0, -1 for player 0
+    strategies  with one row per deal (`on_deals`)
+    result      [K] showdown result: 1, 0, -1 for player 0
     """
     tree = game.tree.arrays
     values = np.zeros((len(tree.kind), len(result)))
-    for node in range(len(tree.kind) - 1, -1, -1):  # whoever comes after a node has a higher number
+    for node in range(len(tree.kind) - 1, -1, -1):  # children have higher numbers than their parents
         if tree.kind[node] == TERMINAL:
             values[node] = tree.fixed[node] + tree.showdown[node] * result
             continue

@@ -1,8 +1,7 @@
-"""Whether two games are one and the same but for card buckets and menus, so that strategies for them may meet.
+"""Checks that two games differ only in card buckets and bet sizes, so that strategies can meet.
 
-How players remember their cards is theirs alone, and so is which bets their trees know, where a game says what is
-really legal; everything they play for must agree to the last bit: stacks and blinds, or else all betting and payoffs,
-hands, ranges, boards, strengths.
+Each side may have its own buckets and, if the games have real betting rules, its own bet sizes in the tree. All else
+must be equal: stacks and blinds, or betting tree and payoffs, hands, ranges, boards and strengths.
 """
 
 from collections.abc import Iterator
@@ -15,9 +14,9 @@ from mccfr.trees.lines import line_text
 
 
 def check_same_game(first: Game, second: Game) -> None:
-    """Raise `ValueError`, naming what differs and both values, unless two games differ only in what players know.
+    """Raise `ValueError` naming the first difference, unless only buckets and bet sizes differ.
 
-    That is their card buckets and, where both games say which bets there really are, the bets in their trees.
+    Bet sizes in the trees may differ only if both games have real betting rules.
     """
     if first is second:
         return
@@ -32,7 +31,7 @@ def check_same_game(first: Game, second: Game) -> None:
 
 
 def same_tree(first: Game, second: Game) -> bool:
-    """Whether two games have the same betting tree."""
+    """Return whether two games have the same betting tree."""
     return first.tree is second.tree or next(_tree_differences(first.tree, second.tree), None) is None
 
 

@@ -1,18 +1,18 @@
-"""How far an evaluation is, told to whoever has asked for it in this thread."""
+"""Progress callbacks of evaluations, local to a thread or context."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 StepCallback = Callable[[str, int, int], None]
-"""What is counted ("board"), how many are done, and of how many."""
+"""Called with the name of a step ("board"), the number done and the total."""
 
 _callback: ContextVar[StepCallback | None] = ContextVar("steps_reported", default=None)
 
 
 @contextmanager
 def steps_reported(callback: StepCallback) -> Iterator[None]:
-    """Have `callback` called with each step of the evaluations made in this thread."""
+    """Call `callback` at each step of the evaluations in this thread."""
     token = _callback.set(callback)
     try:
         yield
@@ -21,7 +21,7 @@ def steps_reported(callback: StepCallback) -> Iterator[None]:
 
 
 def report_step(what: str, done: int, total: int) -> None:
-    """Say that `done` of `total` steps of an evaluation are over; a `Method` may call it as often as it likes."""
+    """Report that `done` of `total` steps are finished; a `Method` may call it at any time."""
     callback = _callback.get()
     if callback is not None:
         callback(what, done, total)

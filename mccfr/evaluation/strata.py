@@ -1,5 +1,7 @@
-"""Boards drawn in strata: parts of all boards that are alike, two or more units in each, so that only what differs
-within a part is left to chance (Cochran 1977, "Sampling techniques", chapter 5)."""
+"""Stratified sampling of boards: similar boards form strata with two or more samples each.
+
+Only differences within strata add to the variance (Cochran 1977, "Sampling techniques", chapter 5).
+"""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,11 +21,11 @@ _FEW = 40
 
 @dataclass(frozen=True)
 class BoardStrata:
-    """What is drawn: n units in L strata.
+    """A sampling plan: n samples in L strata.
 
-    stratum  [n] stratum of each unit, ascending
-    size     [L] boards of each stratum; where boards cannot be listed, parts of equal chance, drawn from without end
-    listed   whether they are listed, and drawn without repetition
+    stratum  [n] stratum of each sample, ascending
+    size     [L] number of boards of each stratum; 1 each if boards are not listed (equal probability)
+    listed   boards are listed, and drawn without repetition
     """
 
     stratum: npt.NDArray[np.int64]
@@ -32,24 +34,30 @@ class BoardStrata:
 
     @classmethod
     def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
-        """`units` in strata of `each`, the last one of up to twice as many less one; `boards` there are, if listed."""
+        """Plan `units` samples in strata of `each`; the last stratum takes the remainder.
+
+        boards  number of listed boards, or None
+        """
         strata = max(1, units // each)
         stratum = np.minimum(np.arange(units) // each, strata - 1)
         if boards is None:
             return cls(stratum, np.ones(strata), False)
-        ends = np.searchsorted(stratum, np.arange(strata + 1))  # parts by their units, so that none has fewer boards
+        ends = np.searchsorted(stratum, np.arange(strata + 1))  # in proportion to samples: no stratum has fewer boards
         return cls(stratum, np.diff(ends * boards // units).astype(np.float64), True)
 
 
 def units_each(units: int) -> int:
-    """Units in a stratum: two; four where there are few, for intervals from a few differences do not cover."""
+    """Return the samples per stratum: two, or four if there are few samples.
+
+    With few samples, intervals from strata of two would cover too rarely.
+    """
     return 2 if units >= _FEW else 4
 
 
 def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
-    """[n] the board of each unit on a street: numbers of listed ones, or cards of the deck in order of dealing.
+    """Return [n] each sample's board: numbers of listed boards, or cards of the deck in order of dealing.
 
-    A board of the deck depends on the seed, the unit's number and the number of strata alone.  Flops are in strata,
+    A board of the deck depends only on the seed, the sample's number and the number of strata. Flops are stratified,
     turn and river cards are not.
     """
     count = len(strata.size)
@@ -72,7 +80,7 @@ def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> l
 
 
 def flops_in_order() -> npt.NDArray[np.int64]:
-    """[22100, 3] all flops, pairs and suits first, then high cards: those that play alike are near each other."""
+    """Return [22100, 3] all flops sorted by pairs, suits and high cards: similar ones are adjacent."""
     flops = np.array(list(combinations(range(CARD_COUNT), _STRATIFIED_CARDS)))
     ranks = np.sort(flops // 4, axis=1)
     suits = np.sort(flops % 4, axis=1)
@@ -84,12 +92,12 @@ def flops_in_order() -> npt.NDArray[np.int64]:
 def stratified95(
     value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: BoardStrata
 ) -> tuple[float, tuple[float, float]]:
-    """Ratio of the sums of value [n] and weight [n] over all boards, from units in strata, and its 95 % interval.
+    """Return the ratio of the sums of value [n] and weight [n] over all boards, and its 95 % interval.
 
-    The combined ratio estimate (Cochran 1977, section 6.11); Student's t for units less strata degrees of freedom.
-    Where every board was drawn the ratio is exact and the interval has no width.
+    The combined ratio estimate (Cochran 1977, section 6.11), with Student's t for samples minus strata degrees of
+    freedom. If every board was drawn, the ratio is exact and the interval has zero width.
 
-    Raises `ValueError` for a stratum of one unit of several boards: it says nothing of how they differ.
+    Raises `ValueError` for a stratum of several boards with one sample.
     """
     number, size = strata.stratum, strata.size
     units = np.bincount(number, minlength=len(size))

@@ -1,8 +1,8 @@
-"""Sampled evaluations as numbered units - a board, a hand, a pair of hands: shared by processes, kept as they come.
+"""Runs sampled evaluations as numbered samples, in parallel, and saves the results for resuming.
 
-What a unit finds follows from its number alone, so that results do not depend on who played it, on how many played, or
-on a stop in between.  Units are given out in order and what is given out is finished, also when time is up: which units
-count must not depend on how long they took.
+A sample is a board, a hand or a pair of hands. Its result depends only on its number. Results therefore do not
+depend on the worker, the number of workers, or a stop in between. Samples are handed out in order, and each one
+handed out is finished even when time is up: the choice of samples must not depend on their duration.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent import futures  # whose pool of processes is imported where it is made
+from concurrent import futures  # imports its process pool on first use only
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -45,7 +45,7 @@ Found = TypeVar("Found")
 
 
 class StoppedError(RuntimeError):
-    """A signal has stopped work that is kept piece by piece; the sentence says how much is done and how to go on."""
+    """Raised when a signal stops an evaluation; the message says how much is done and how to continue."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(f"stopped by signal {number} after {text}")
@@ -53,26 +53,26 @@ class StoppedError(RuntimeError):
 
 
 class Units(ABC):
-    """Something that is evaluated by units.
+    """Base class of an evaluation by samples.
 
-    fields  how many numbers a unit gives
+    fields  number of values of a sample
     """
 
     fields: int
 
     @abstractmethod
     def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """[fields] what unit number `unit` finds, from 0; a function of the number alone."""
+        """Return [fields] the result of sample number `unit`, counted from 0; it depends on the number alone."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is put into a sampled evaluation, and where.
+    """Resources of a sampled evaluation.
 
-    workers  processes that share the units; results do not depend on it
-    seconds  instead of a number of units: as many as these seconds allow, by the time that the first ones take
-    keep     file that finished units are kept in: the same evaluation goes on from it
-    note     called with what all units have found, [count, fields], once they have
+    workers  processes that share the samples; results do not depend on it
+    seconds  time budget instead of a number of samples, from the duration of the first ones
+    keep     journal file of finished samples, from which the same evaluation resumes
+    note     called with all results [count, fields] at the end
     """
 
     workers: int = 1
@@ -90,17 +90,17 @@ def play_units(
     sides: Sequence[Profile] = (),
     progress: Progress | None = None,
 ) -> npt.NDArray[np.float64]:
-    """[count, fields] what units 0 .. count-1 find.
+    """Return [count, fields] results of samples 0 .. count-1.
 
-    what      all that the units follow from beside the strategies: method, options, seed
-    sides     whose strategies they follow from; kept units of anything else are refused
-    progress  called with the units done and their number, as they come
+    what      everything besides the strategies that determines the samples: method, options, seed
+    sides     strategies that determine the samples; journals of other evaluations are refused
+    progress  called after each sample with the number done and the total
 
-    Raises `ValueError` where `effort.keep` is of another evaluation, `OSError` where it is damaged, `StoppedError` at a
-    signal, `RuntimeError` where a worker dies.
+    Raises `ValueError` if `effort.keep` belongs to another evaluation, `OSError` if it is damaged, `StoppedError` at
+    a signal, and `RuntimeError` if a worker dies.
     """
     found = np.zeros((count, units.fields))
-    if effort.keep is not None:  # reading whole strategies takes time
+    if effort.keep is not None:  # fingerprints read whole strategies: slow
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
     with closing(_KeptUnits(effort.keep, what, units.fields)) as kept, signals_noted(spared=0):
         done = 0
@@ -125,11 +125,12 @@ def play_units(
 def units_in(
     units: Units, seconds: float, workers: int, *, least: int, most: int | None = None, ready: int | None = None
 ) -> int:
-    """How many units so many seconds allow, by the time that those after the first take, which compiles kernels.
+    """Return the number of samples that fit the time, from timing all but the first.
 
-    As many are tried as a twentieth of the time allows, but one at the least: short units differ.
-    least, most  bounds of the answer; an even number is given wherever these allow it
-    ready        how many can be played already, where not all can
+    The first sample compiles kernels. Timing takes up to a twentieth of the time, at least one sample.
+
+    least, most  bounds of the result, which is even if they allow it
+    ready        number of samples that can be played already, if not all
     """
     last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1
     units.play(0)
@@ -146,13 +147,12 @@ def units_in(
 def shared(
     play: Callable[[int], Found], left: list[int], workers: int, leave: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[int, Found]]:
-    """(unit, `play(unit)`) of what is left, in this process or in `workers` others, as they come.
+    """Yield (number, `play(number)`) of the samples `left` as they finish, here or in `workers` processes.
 
-    `leave` is called in each of the others at its beginning, to have no part in what this one holds.  Raises
-    `RuntimeError` where one dies.
+    `leave` is called first in each worker, to close files of this process. Raises `RuntimeError` if a worker dies.
     """
     alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
-    if not alone:  # kernels are compiled here, once, and not in every worker
+    if not alone:  # compile kernels once in this process, not in every worker
         yield left[0], play(left[0])
         left = left[1:]
     with nullcontext() if alone else _pool(play, workers, leave) as pool:
@@ -164,7 +164,7 @@ def shared(
         following = iter(left)
         while True:
             for unit in following:
-                with signals_held():  # the first of them starts the workers: half a start would never end
+                with signals_held():  # the first submit starts the workers; interrupting that would hang
                     waiting[pool.submit(_play, unit)] = unit
                 if len(waiting) >= 2 * workers:
                     break
@@ -178,7 +178,7 @@ def shared(
 
 
 _OWN: list[Callable[[int], Any]] = []
-"""In a worker: what plays units."""
+"""In a worker: the function that plays samples."""
 
 
 def _play(unit: int) -> Any:
@@ -186,11 +186,11 @@ def _play(unit: int) -> Any:
 
 
 def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
-    """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
+    """Initialise a worker: take the forked `play` function, and exit when the parent process ends."""
     _OWN[:] = [play]
     leave()
-    # A terminal and a scheduler signal all processes, and the first one decides.  A worker that died of it would take
-    # the lock of the queue with it, for which the others wait.  The pool ends its own by SIGTERM where one is lost.
+    # Terminals and schedulers signal all processes; the parent decides. A worker that died while it holds the
+    # queue's lock would block the others. The pool ends its workers by SIGTERM if one is lost.
     for number in SIGNALS:
         if number != signal.SIGTERM:
             signal.signal(number, signal.SIG_IGN)
@@ -210,12 +210,12 @@ def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], Non
 def _pool(
     play: Callable[[int], Any], workers: int, leave: Callable[[], None]
 ) -> "Iterator[futures.ProcessPoolExecutor]":
-    """Workers that share this process's memory as it is now: strategies are not copied or read again."""
+    """Yield a pool of forked workers that share this process's memory, so strategies are not copied."""
     context = multiprocessing.get_context("fork")
     pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
     try:
         yield pool
-    except BaseException:  # what is being played is of no use: the workers need not finish it
+    except BaseException:  # running samples are no longer needed
         for process in list(getattr(pool, "_processes", None) or {}):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGTERM)
@@ -225,13 +225,13 @@ def _pool(
 
 
 class KeptFile:
-    """A file of what is finished, for the same command to go on from: a line that says of what, then records.
+    """A journal file for resuming: a header line that identifies the work, then records.
 
-    Nothing is in it before the first record: a file that this object has made and not written is removed at the end.
+    A file that this object created is removed at the end if it has no record.
     """
 
     def __init__(self, path: Path | None, magic: bytes, what: Mapping[str, Any], of: str) -> None:
-        """`magic` begins all files of the kind; `of` is what sentences call another's records."""
+        """Take the file; `magic` begins all files of the kind, `of` names another work's records in messages."""
         self.path, self._magic, self._of = path, magic, of
         self._head = magic + json.dumps(what, sort_keys=True).encode() + b"\n"
         self._file: FileIO | None = None
@@ -239,11 +239,11 @@ class KeptFile:
         self._synced, self._failed = time.monotonic(), False
 
     def records(self, whole: Callable[[bytes], int]) -> bytes:
-        """What is there behind the line; the file is open for more from then on.
+        """Return the complete records in the file, and open it for appending.
 
-        whole  how many bytes of it are records: what is cut off behind them, as a kill leaves it, is dropped
+        whole  returns how many bytes are complete records; a truncated rest, as after a kill, is dropped
 
-        Raises `ValueError` where the file is of something else, or in use.
+        Raises `ValueError` if the file belongs to other work or is in use.
         """
         if self.path is None:
             return b""
@@ -254,7 +254,7 @@ class KeptFile:
         if held and not held.startswith(head):
             if not head.startswith(held) or len(held) < len(self._magic):
                 raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")
-            held = b""  # cut off while the line was written
+            held = b""  # truncated within the header line
         length = whole(held[len(head) :])
         self._begun = bool(held)
         durable.cut(self.path, self._file, len(head) + length if held else 0)
@@ -264,10 +264,10 @@ class KeptFile:
         return held[len(head) : len(head) + length]
 
     def _locked(self, path: Path) -> FileIO:
-        """Open the file, made if absent, and lock it; `ValueError` where it is in use."""
+        """Open the file, create it if absent, and lock it; `ValueError` if it is in use."""
         while True:
             made = not path.exists()
-            file = path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
+            file = path.open("a+b", buffering=0)  # unbuffered: closing writes nothing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -277,10 +277,10 @@ class KeptFile:
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 self._made = made
                 return file
-            file.close()  # the process that had made it has removed it
+            file.close()  # the process that created the file has removed it
 
     def append(self, record: bytes) -> None:
-        """Keep a record; on the disk within a second."""
+        """Append a record; the file is synced to disk at most once per second."""
         if self._file is None or self.path is None:
             return
         if not self._begun:
@@ -294,7 +294,7 @@ class KeptFile:
             self._synced = time.monotonic()
 
     def _sync(self) -> None:
-        """Bring it to the disk; after that has failed it is not tried again, for what it has dropped is gone."""
+        """Sync the file to disk; never retried after a failure, because the lost data would look written."""
         if self._file is None or self.path is None or self._failed:
             return
         self._failed = True
@@ -302,14 +302,14 @@ class KeptFile:
         self._failed = False
 
     def leave(self) -> None:
-        """In a forked process: have no part in the file, which would be in use for as long as that process lives."""
+        """Close the file in a forked process, so that it does not keep the lock."""
         if self._file is not None:
             self._file.close()
 
     def close(self) -> None:
-        """Bring what was written to the disk; where nothing was, the file goes if it was made for it.
+        """Sync and close the file, or remove it if this object created it and wrote nothing.
 
-        A failure is logged, since what was found is known all the same.
+        A failure is only logged, since the results are available anyway.
         """
         if self._file is not None and self.path is not None:
             with failure_logged("not everything is kept"), self._file, durable.naming(self.path):
@@ -320,7 +320,7 @@ class KeptFile:
 
 
 class _KeptUnits(KeptFile):
-    """Finished units: (number, numbers, CRC-32) each."""
+    """Journal of finished samples: (number, values, CRC-32) each."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
         super().__init__(path, _MAGIC, {**what, "fields": fields}, "units of another evaluation")
@@ -328,7 +328,7 @@ class _KeptUnits(KeptFile):
         self._record = struct.Struct(f"<q{fields}d")
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """The units that are there; damaged ones are left aside, and played again.  Raises as `play_units`."""
+        """Yield the samples in the journal; damaged ones are skipped and played again. Raises as `play_units`."""
         size, damaged = self._record.size + 4, 0
         held = self.records(lambda found: len(found) // size * size)
         for place in range(0, len(held), size):
@@ -344,6 +344,6 @@ class _KeptUnits(KeptFile):
             logging.getLogger("mccfr.units").warning(said, self.path, damaged)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
-        """Keep a unit."""
+        """Append a sample."""
         record = self._record.pack(unit, *numbers.tolist())
         self.append(record + zlib.crc32(record).to_bytes(4, "little"))

@@ -1,4 +1,4 @@
-"""Experiments: several variants and seeds of one run, as one table and one plot."""
+"""Experiments: several variants and seeds of one run, measured and compared in tables and a plot."""
 
 from mccfr.experiments.definition import Experiment, ExperimentVariant, experiment_from, load_experiment
 from mccfr.experiments.running import run_experiment

@@ -1,4 +1,4 @@
-"""The runs of an experiment, one after the other: ordinary run directories, each continued where it stands."""
+"""Runs an experiment: trains its run directories one after the other, and continues unfinished ones."""
 
 import json
 from dataclasses import replace
@@ -28,33 +28,33 @@ from storage.outputs import begins_with, check_output
 RUNS = "runs"
 TABLE, SUMMARY, PAIRS, PLOT = FILES = "table.csv", "summary.csv", "pairs.csv", "plot.png"
 POINTS = "points.json"
-"""The points at which each run was or will be measured, by the name of its directory."""
+"""File of the points at which each run was or will be measured, by the name of the run's directory."""
 _TABLE_HEAD = b"variant,seed,point,"
-_REACHED = 1.05  # a point in seconds counts as reached from 5 % below
+_REACHED = 1.05  # a point in seconds counts as reached from 5 % below it
 
 
 class _Within:
-    """A reporter for one run of several: says which, and leaves single evaluations out, which tables have."""
+    """Reporter for one of several runs: adds its name to messages, and drops evaluations."""
 
     def __init__(self, reporter: Reporter, which: str) -> None:
         self._reporter, self._which = reporter, which
         self.phase, self.progress, self.evaluation = reporter.phase, reporter.progress, Silent().evaluation
 
     def message(self, text: str) -> None:
-        """Pass it on, with the run's name."""
+        """Pass the text on with the run's name."""
         self._reporter.message(f"{self._which}: {text}")
 
 
 def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
-    """Directory of one run."""
+    """Return the directory of one run."""
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
 def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
-    """The experiment with its configurations in full, once all variants and seeds have been found fit to run.
+    """Check that all variants can be trained and measured; return the experiment with full configurations.
 
-    Raises `ValueError` or `OSError` for what would fail later: games, tables, measures and room of every variant, and
-    a directory that holds another run than the one of its variant and seed.
+    Raises `ValueError` or `OSError` for an invalid game, table or measure of a variant, and for too little memory or
+    disk. Raises `ValueError` too if a run directory holds another run.
     """
     checked = []
     for variant in experiment.variants:
@@ -82,12 +82,12 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
 
 
 def check_out(out: Path) -> None:
-    """Raise `FileExistsError` where `out` holds something else than an earlier state of an experiment."""
+    """Raise `FileExistsError` if `out` holds anything but an earlier state of an experiment."""
     check_output(out.resolve(), _is_experiment)
 
 
 def _is_experiment(out: Path) -> bool:
-    """Whether there are runs and nothing else in it but files of these names, of which the first is ours."""
+    """Return whether a directory has only runs in runs/, and an experiment's table.csv or no tables."""
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False
     return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
@@ -104,12 +104,12 @@ def run_experiment(
     *,
     force: bool = False,
 ) -> int | None:
-    """Run what is not finished yet, seed by seed and variant by variant; the signal that stopped it, or None.
+    """Train and measure all unfinished runs, seed by seed; return the signal that stopped it, or None.
 
-    force  although memory or disk are too small for a run
+    force  start even if memory or disk are too small
 
-    Checks everything first.  Raises `ValueError` for what cannot be run or where a directory holds another run,
-    `FileExistsError` where `out` is something else, and as `start_run` and `train` do.
+    Checks everything first.  Raises `ValueError` for an invalid experiment or another run in a directory, and
+    `FileExistsError` if `out` is no experiment's.  Raises further as `start_run` and `train`.
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)
@@ -118,8 +118,8 @@ def run_experiment(
         wanted = variant.config.abstraction, opponents_buckets(variant.config, Path())
         if wanted not in seen:
             seen.append(wanted)
-            find_abstractions(variant.config, Path(), reporter)  # here, where Ctrl-C ends it at once
-    with signals_noted(spared=inf) as noted:  # while no run is there to note them
+            find_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
+    with signals_noted(spared=inf) as noted:  # between runs, which handle signals themselves
         return _conduct(experiment, out, reporter, noted, force)
 
 
@@ -148,7 +148,7 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
 
 
 def _opened(config: Config, directory: Path) -> rundir.Run:
-    """The run that is there; `ValueError` where it is another."""
+    """Return the run in a directory; `ValueError` if it is another run."""
     try:
         return reopen_run(config, Path(), directory)
     except ValueError as error:
@@ -157,7 +157,7 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
 
 
 def measured_points(out: Path) -> dict[str, list[float]]:
-    """Ascending points at which each run below `out` was or will be measured, by the name of its directory.
+    """Return the ascending points at which each run was or will be measured, by directory name.
 
     Raises `ValueError` for a damaged file.
     """
@@ -171,7 +171,7 @@ def measured_points(out: Path) -> dict[str, list[float]]:
 
 
 def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
-    """Write down where a run that goes on is measured: at earlier points that it has reached, and at those ahead."""
+    """Write the points of a run that continues: those already measured, and the experiment's next ones."""
     known, reached = measured_points(out), _reached(experiment, run)
     before = [point for point in known.get(run.directory.name, []) if point <= reached]
     known[run.directory.name] = sorted({*before, *(point for point in experiment.points if point > reached)})
@@ -179,7 +179,7 @@ def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
 
 
 def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
-    """Name the points that a run had passed without being measured when the experiment's points were changed."""
+    """Report points that the run passed before they were added to the experiment."""
     passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
     if passed:
         points = ", ".join(f"{point:,.10g}" for point in passed)
@@ -187,13 +187,13 @@ def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter:
 
 
 def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
-    """The state in a run's newest checkpoint; None where there is no checkpoint."""
+    """Return the state of a run's newest checkpoint; None without checkpoint."""
     newest = open_locked(run.path(rundir.CHECKPOINTS))
     return None if newest is None else check_own(run, newest).state
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:
-    """The value on the experiment's axis up to which a run has reached points; 0 before its first checkpoint."""
+    """Return the value on the experiment's axis up to which points are reached; 0 before a checkpoint."""
     state = _newest_state(run)
     if state is None:
         return 0.0
@@ -201,7 +201,7 @@ def _reached(experiment: Experiment, run: rundir.Run) -> float:
 
 
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
-    """Points that a run has yet to reach; the last one counts as reached once it is evaluated too."""
+    """Return the points that a run has not reached; the last one counts once it is evaluated."""
     state, reached = _newest_state(run), _reached(experiment, run)
     if state is None:
         return list(experiment.points)
@@ -214,7 +214,10 @@ def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
 def _continue(
     experiment: Experiment, run: rundir.Run, game: Game, reporter: Reporter, force: bool = False
 ) -> int | None:
-    """Train a run to its last point, in seconds point by point; the signal that stopped it, or None."""
+    """Train a run to its last point, on the axis "seconds" point by point.
+
+    Returns the signal that stopped it, or None.
+    """
     if experiment.axis != "seconds":
         return train(run, game, reporter, force=force).signal
     for point in pending(experiment, run):
@@ -226,6 +229,6 @@ def _continue(
 
 
 def trained_seconds(run: rundir.Run) -> float:
-    """Training seconds up to a run's newest checkpoint."""
+    """Return the training time up to a run's newest checkpoint in seconds."""
     state = _newest_state(run)
     return 0.0 if state is None else float(state["training_seconds"])

@@ -1,12 +1,11 @@
-"""What an experiment's runs have shown, as rows, and their means over seeds as curves; both as CSV files.
+"""Measurements of an experiment as rows, and means over seeds as curves; both are written as CSV.
 
-A run's strategy is measured at the first iteration boundary at or after a point (in seconds: at the end of the session
-that trained up to it).  A run has rows for the points at which it was measured and no others, so that variants meet
-only at points that they share, however the experiment was changed between its runs.
+A run is measured at the first iteration boundary at or after a point.  On the axis "seconds" it is measured at the end
+of the session that trains to the point.  Points at which a run was not measured have no row, so that variants are
+compared at common points only.
 
-Over seeds curves are geometric means, because exploitability runs over powers of ten, with the 95 % interval of that
-mean: the logarithms' mean plus and minus Student's t times their standard error.  What opponents win, which may be less
-than nothing, has ordinary means.
+Exploitability is averaged by geometric means over seeds.  The 95 % interval is that of the logarithms' mean, by
+Student's t.  Winnings of opponents, which may be negative, have arithmetic means.
 """
 
 import csv
@@ -57,13 +56,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Curve:
-    """One variant's measure over an experiment's points.  P points that some seed has reached.
+    """One variant's measure over an experiment's points.  P points that at least one seed has reached.
 
-    point        [P] float64  what was asked for
+    point        [P] float64  points of the experiment
     axes         by column of AXES: [P] float64 geometric means of iterations, nodes and training seconds
-    mean         [P] float64  mean over seeds; a geometric one is 0 where a value is 0 or below
-    low, high    [P] float64  its 95 % interval; nan where there is one seed, or a geometric mean is 0
-    seeds        [P] int64    seeds that have reached the point
+    mean         [P] float64  mean over seeds; a geometric one is 0 if a value is 0 or below
+    low, high    [P] float64  its 95 % interval; nan for one seed, or a geometric mean of 0
+    seeds        [P] int64    number of seeds that have reached the point
     """
 
     variant: str
@@ -77,7 +76,7 @@ class Curve:
 
 
 def read_rows(experiment: Experiment, out: Path) -> list[Row]:
-    """One row for each variant, seed and point that has been reached, from the run directories below `out`."""
+    """Return one row for each variant, seed and measured point, read from the runs below `out`."""
     rows, points = list[Row](), measured_points(out)
     for variant in experiment.variants:
         for seed in experiment.seeds_of(variant):
@@ -88,7 +87,7 @@ def read_rows(experiment: Experiment, out: Path) -> list[Row]:
 
 
 def publish(experiment: Experiment, out: Path) -> list[Curve]:
-    """Write table.csv, summary.csv and pairs.csv of what has been measured so far into `out`; returns the curves."""
+    """Write table.csv, summary.csv and pairs.csv into `out`; return the curves."""
     rows = read_rows(experiment, out)
     found = curves(experiment, rows)
     if rows:
@@ -102,7 +101,7 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
 def _run_rows(
     experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run, points: Sequence[float]
 ) -> list[Row]:
-    """The rows of a run, which was measured at `points`, at those of them that are the experiment's."""
+    """Return a run's rows at those of its measured `points` that belong to the experiment."""
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column = AXES[experiment.axis]
@@ -110,7 +109,7 @@ def _run_rows(
     before = {"nodes_touched": 0, "iterations": 0}
     for record in run.read(rundir.EVALUATIONS):
         found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _COUNTED}
-        # Metrics are written at the end of every session and every five seconds: between them, in proportion.
+        # Metrics are written every five seconds and at the end of a session; between them time is interpolated.
         found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
         if (iterations := record["iterations"] - before["iterations"]) > 0:
             touched = record["nodes_touched"] - before["nodes_touched"]
@@ -120,13 +119,13 @@ def _run_rows(
         if point not in experiment.points:
             continue
         row = rows.setdefault(point, found | {"point": point})
-        if row["nodes_touched"] == record["nodes_touched"]:  # else of a later strategy, which stands for the same point
+        if row["nodes_touched"] == record["nodes_touched"]:  # else a later measurement that maps to the same point
             rows[point] = _measured(_of_average(record, variant.average)) | row
     return list(rows.values())
 
 
 def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, Any]:
-    """What a record says of an average strategy of the run; None: of its first."""
+    """Return a record's fields for one average strategy of the run; None: its first average."""
     if average is None or average == record["average"]:
         return record
     found: Mapping[str, Any] = record["other_averages"][average]
@@ -134,7 +133,7 @@ def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, 
 
 
 def _measured(record: Mapping[str, Any]) -> Row:
-    """The columns of what a method has found."""
+    """Return the columns of a method's result."""
     if record["method"] == "exact":
         return {key: record[key] for key in _EXACT}
     low, high = record["ci95_chips"]
@@ -144,7 +143,7 @@ def _measured(record: Mapping[str, Any]) -> Row:
 
 
 def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
-    """The point that a measurement stands for: the last one at or before it; in seconds the nearest."""
+    """Return the point of a measurement: the last at or before it; in seconds the nearest (by ratio)."""
     if axis == "seconds":
         return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
     place = bisect_right(points, value)
@@ -152,7 +151,7 @@ def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
 
 
 def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
-    """A curve for each measure and variant, in that order; variants that have no row yet are left out."""
+    """Return a curve for each measure and variant, in that order; variants without rows have none."""
     found = [
         _curve(measure, variant.name, rows)
         for measure in _measures(experiment, rows)
@@ -162,7 +161,7 @@ def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
 
 
 def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
-    """What is drawn: the experiment's measures, or exploitability, in mbb where every row has it."""
+    """Return the measures to plot; by default exploitability, in mbb if every row has it."""
     if experiment.measures:
         return experiment.measures
     mbb = all(row.get("exploitability_mbb") is not None for row in rows)
@@ -170,11 +169,10 @@ def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
 
 
 def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
-    """Lines of PAIR_COLUMNS: how many times the first variant's measure each other one has, seed by seed, or how much
-    more.
+    """Return rows of PAIR_COLUMNS: ratio or difference of each variant to the first one, at each point.
 
-    Mean over the seeds that both have, at each point, and its 95 % interval: what seeds have in common, the deals of
-    sampling above all, is not in it.  Of ratios, points where a value is 0 or below are left out.
+    Ratios and differences are computed seed by seed and averaged over the seeds that both have, with a 95 % interval.
+    Effects that a seed has on both, such as its sampled deals, cancel.  Ratios leave out values of 0 or below.
     """
     first, lines = experiment.variants[0].name, []
     for measure in _measures(experiment, rows):
@@ -197,7 +195,7 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
-    """Geometric mean or ratio, its interval, mean or difference: either the first or the last, as files have them."""
+    """Return (geometric mean or ratio, low, high, mean or difference) for a file; first or last is None."""
     known, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
     return [None, low95, high95, known] if linear else [known, low95, high95, None]
 
@@ -226,7 +224,10 @@ def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
 
 
 def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """(geometric mean, its 95 % interval) of values; the interval is nan for one value and where one is not above 0."""
+    """Return (geometric mean, low, high) with the 95 % interval.
+
+    The interval is nan for one value, and if a value is 0 or below; the mean is 0 in the latter case.
+    """
     if min(values) <= 0:
         return 0.0, math.nan, math.nan
     logs = np.log(values)
@@ -238,7 +239,7 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
-    """(mean, its 95 % interval) of values; the interval is nan for one value."""
+    """Return (mean, low, high) with the 95 % interval, which is nan for one value."""
     mean = float(np.mean(values))
     if len(values) == 1:
         return mean, math.nan, math.nan
@@ -268,12 +269,12 @@ def _write(path: Path, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -
 
 
 def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    """Write rows, in one step; None is an empty cell."""
+    """Write rows as CSV, in one step; None is an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     durable.replace_file(path, text.getvalue().encode())
 
 
 def _short(cell: Any) -> Any:
-    """Whole numbers without a fraction, as iterations and nodes are."""
+    """Return whole floats as int, others unchanged."""
     return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell

@@ -1,4 +1,4 @@
-"""Playing: policies and programs at the table, and hands as text that other programs read."""
+"""Play at the table: policies and programs as players, protocols of servers, and hand histories."""
 
 from mccfr.play.hand_files.written import write_hands
 from mccfr.play.hands import Hand

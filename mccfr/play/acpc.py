@@ -1,10 +1,13 @@
-"""The ACPC dealer protocol, version 2.0.0, of heads-up no-limit hold'em: a match as lines of text, both ways.
+"""The ACPC dealer protocol 2.0.0 for heads-up no-limit hold'em: parses and writes its lines.
 
-A server says `MATCHSTATE:position:hand:betting:cards`, whoever is to act and when a hand has ended; the player to act
-answers with the very same line, a colon and his action.  Betting is that of `mccfr.trees.lines`, but that a call which
-leaves nothing to bet is followed by the `/` of every street left (`cr20000c///`).  Cards are both hands with `|`
-between them, nothing for one that is not shown, and the board with `/` before each street.  Lines that begin with `#`
-or `;` are comments.  A line has 4,096 bytes at most and ends with CR LF; the end of the stream is that of the match.
+The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
+act answers with the same line, a colon and the action.
+
+* Betting is as in `mccfr.trees.lines`. A call that leaves nothing to bet is followed by `/` for each street left
+  (`cr20000c///`).
+* Cards are both hands separated by `|`, empty if not shown, then each street's board after `/`.
+* Lines that begin with `#` or `;` are comments.
+* A line has at most 4,096 bytes and ends with CR LF. The end of the stream ends the match.
 """
 
 import re
@@ -21,7 +24,7 @@ from mccfr.games.translation import actions_of, apply_action
 VERSION = "VERSION:2.0.0"
 MOST_BYTES = 4096
 MOST_ACTIONS = 63
-"""On a street: dealers of others have room for no more."""
+"""Most actions on a street; other dealers have no room for more."""
 _SHOWN = 80
 _STATE = re.compile(r"MATCHSTATE:([01]):([0-9]{1,10}):((?:c|f|r[0-9]{1,15}|/)*):([^:]*)")
 _CARD = "[2-9TJQKA][cdhs]"
@@ -29,17 +32,17 @@ _CARDS = re.compile(rf"((?:{_CARD}{_CARD})?)\|((?:{_CARD}{_CARD})?)((?:/{_CARD}{
 
 
 class TableError(ValueError):
-    """The other side of a connection, or a file of its, does not keep to the protocol or to the game."""
+    """Raised when the other side of a connection, or a file, breaks the protocol or the game's rules."""
 
 
 class MatchState(NamedTuple):
-    """What a line of a server says.
+    """Contents of a server's line.
 
-    position  whom it is for: 0 is the big blind, 1 the button
+    position  of the addressed player: 0 is the big blind, 1 the button
     hand      number of the hand
     betting   so far
-    holes     both hands by position, "" where not shown
-    board     cards of each street that has been dealt, from the flop on
+    holes     both hands by position, "" if not shown
+    board     cards of each dealt street, from the flop on
     """
 
     position: int
@@ -49,16 +52,16 @@ class MatchState(NamedTuple):
     board: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The line."""
+        """Return the line."""
         return f"MATCHSTATE:{self.position}:{self.hand}:{self.betting}:{cards_text(self.holes, self.board)}"
 
 
 class Played(NamedTuple):
-    """What betting comes to.
+    """Result of following a betting line.
 
-    text    as the protocol writes it
+    text    in the protocol's form
     states  before each action
-    state   where somebody is to act; an `int` where nobody is any more
+    state   of the player to act; an `int` if the betting is over
     """
 
     text: str
@@ -68,12 +71,12 @@ class Played(NamedTuple):
 
 
 def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
-    """Both hands and the board, as the protocol writes them."""
+    """Return both hands and the board in the protocol's form."""
     return "/".join(["|".join(holes), *board])
 
 
 def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """Both hands and the board of each street; `TableError` where they are none, or a card comes twice."""
+    """Parse both hands and the board of each street; `TableError` for invalid or repeated cards."""
     found = _CARDS.fullmatch(text)
     if found is None or "//" in text:
         raise TableError(f"the cards {shown(text)} are not written hand|hand/flop/turn/river")
@@ -87,7 +90,7 @@ def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
 
 
 def read_state(line: str) -> MatchState:
-    """What a line of a server says; `TableError` where it is none."""
+    """Parse a server's line; `TableError` if it is invalid."""
     found = _STATE.fullmatch(line)
     if found is None:
         raise TableError(f"{shown(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
@@ -95,7 +98,7 @@ def read_state(line: str) -> MatchState:
 
 
 def played(rules: BettingRules, betting: str) -> Played:
-    """Follow betting from its beginning; `TableError` where an action is not legal, or a `/` is at a wrong place."""
+    """Follow a betting line from its start; `TableError` for an illegal action or a misplaced `/`."""
     found = followed(rules, actions_of(betting))
     if found.text != betting:
         text = shown(found.text)
@@ -104,7 +107,7 @@ def played(rules: BettingRules, betting: str) -> Played:
 
 
 def followed(rules: BettingRules, actions: Sequence[str]) -> Played:
-    """Follow actions from the beginning of a hand; `TableError` where one is not legal."""
+    """Follow actions from the start of a hand; `TableError` for an illegal one."""
     state: BettingState | int = rules.start()
     states, text = list[BettingState](), ""
     for action in actions:
@@ -124,7 +127,7 @@ def followed(rules: BettingRules, actions: Sequence[str]) -> Played:
 
 
 def won_chips(game: Played, holes: Sequence[str], board: Sequence[str]) -> float | None:
-    """Chips that position 0 wins in a hand that is over; None where hands were shown and one is not known."""
+    """Return position 0's chips in a finished hand; None if a hand at showdown is unknown."""
     last = game.states[-1]
     if game.actions[-1] == "f":
         return fold_value(last)
@@ -135,14 +138,14 @@ def won_chips(game: Played, holes: Sequence[str], board: Sequence[str]) -> float
 
 
 def shown(text: str) -> str:
-    """Text of others as it is put into a message: short, and without what terminals act upon."""
+    """Return another program's text for a message: shortened, quoted and escaped to ASCII."""
     return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
 def decoded(data: bytes) -> str | None:
-    """A line of a server or player without its end; None for a comment or an empty one.
+    """Return a received line without its end; None for an empty line or a comment.
 
-    Raises `TableError` for one that is too long or no plain text.
+    Raises `TableError` for a line that is too long or not printable ASCII.
     """
     if len(data) > MOST_BYTES:
         raise TableError(f"a line of {len(data):,} bytes: the protocol has {MOST_BYTES:,} at most")
@@ -155,7 +158,7 @@ def decoded(data: bytes) -> str | None:
 
 
 def acpc_rules(game: HoldemGame, who: str) -> BettingRules:
-    """The rules of a game as the protocol can play it; `ValueError`, naming `who`, for antes and parts of chips."""
+    """Return a game's betting rules; `ValueError` naming `who` for antes or fractions of chips."""
     amounts = game.stack, *game.blinds
     if game.ante or not all(float(amount).is_integer() for amount in amounts):
         raise ValueError(f"{who}: the protocol knows no antes and no parts of chips, and the game is {game_text(game)}")
@@ -163,7 +166,7 @@ def acpc_rules(game: HoldemGame, who: str) -> BettingRules:
 
 
 def game_text(game: HoldemGame) -> str:
-    """Stack and blinds for people."""
+    """Return stacks and blinds as text."""
     small, big = map(amount_text, game.blinds)
     ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""
     return f"stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"

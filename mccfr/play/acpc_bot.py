@@ -1,4 +1,4 @@
-"""A player at a server that speaks the ACPC protocol."""
+"""Client that plays matches at a server with the ACPC protocol."""
 
 import socket
 import time
@@ -9,7 +9,7 @@ from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.lines import Lines
 
 _WAITS = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between tries to connect, the last one over and over."""
+"""Seconds between attempts to connect; the last value repeats."""
 
 
 def play_acpc(
@@ -21,17 +21,16 @@ def play_acpc(
     silence: float = 600.0,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Play a match to its end, which is the end of the stream.
+    """Play a match until the server ends the stream.
 
-    patience  seconds in which a connection must come about, at first and where it is cut
-    silence   seconds without a word after which the server is given up
-    say       told of connections, and of those that do not come about
+    patience  seconds to connect, at first and after a lost connection
+    silence   seconds without a message after which the match is given up
+    say       called with messages about connections
 
-    The stream ends a match between two hands alone: where it ends in the middle of a hand, or is cut, the bot connects
-    again.
+    The stream may end only between two hands; otherwise the bot reconnects.
 
-    Raises `TableError` where no server listens, where it is silent, hangs up before the first hand, hangs up in the
-    middle of a hand for good, or says what cannot be.
+    Raises `TableError` if no server listens or the server stays silent. Also if it closes the connection before the
+    first hand, or repeatedly within a hand, or breaks the protocol.
     """
     where, begun = f"{host}:{port}", False
     while True:
@@ -41,7 +40,7 @@ def play_acpc(
             if not begun:
                 raise
             if session.between_hands:
-                return  # it was the end, and the server is gone already
+                return  # the match was over, and the server has stopped
             raise TableError(f"{error}; hand {session.hand} was not finished") from None
         say(f"connected to {where}")
         heard = False
@@ -72,7 +71,7 @@ def play_acpc(
 
 
 def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
-    """What it means that a connection has ended without a word of the match; `cut`: why it did, None: hung up."""
+    """Return the message for a connection that ended without a match line; `cut`: the cause, if known."""
     if cut is None:
         return (
             f"{where} has hung up before the first hand: it may want another version of the protocol than "
@@ -83,7 +82,7 @@ def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
-    """A connection, tried until it is there; `told` of the first try that fails."""
+    """Return a connection, retried within `patience` seconds; reports the first failure."""
     until, tries = time.monotonic() + patience, 0
     while True:
         try:

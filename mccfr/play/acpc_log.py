@@ -1,12 +1,12 @@
-"""Logs of matches in the form of the ACPC dealer, one line a hand, which other programs read as well.
+"""Match logs in the ACPC dealer's format, one line per hand, readable by other programs.
 
     STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
 
-Hands, chips and names by position, the big blind's first.  The first line, with `#`, says what the match is, and a last
-line `SCORE:chips|chips:name|name`, by player, that it is over.  In the log of a bot, which may be of several matches,
-`# another match` stands where hands begin to be counted anew.
+Hands, chips and names are by position, the big blind's first. The first line begins with `#` and describes the
+match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches. The
+line `# another match` marks where hand numbers restart.
 
-A log that is to go on is replayed first, line by line: what could not have been written is not gone on from.
+A log is validated line by line before it is continued.
 """
 
 import fcntl
@@ -26,20 +26,20 @@ from storage.outputs import begins_with, check_output
 _HEAD = "# mccfr match "
 _ANOTHER, _SCORE = "# another match", "SCORE:"
 _TORN = (b"STATE:", _SCORE.encode(), _ANOTHER.encode())
-"""What lines begin with: what is left of one that was cut off is the beginning of one of these, or begins with it."""
+"""Beginnings of lines, to recognise a truncated last line."""
 _CHIPS = r"(-?[0-9]{1,15}|\?)"
 _LINE = re.compile(rf"STATE:([0-9]{{1,15}}):([cfr0-9/]*):([^:]*):{_CHIPS}\|{_CHIPS}:([^:|]*)\|([^:|]*)")
 _UNKNOWN = "????"
 
 
 class LoggedHand(NamedTuple):
-    """A hand that is over.
+    """A finished hand.
 
     number   of the hand
-    betting  as the protocol writes it
-    holes    by position, "" where not shown
-    board    cards of each street that was dealt
-    chips    won, by position; None where that is not known
+    betting  in the protocol's form
+    holes    by position, "" if not shown
+    board    cards of each dealt street
+    chips    won, by position; None if unknown
     names    by position
     """
 
@@ -51,19 +51,19 @@ class LoggedHand(NamedTuple):
     names: tuple[str, str]
 
     def text(self) -> str:
-        """The line."""
+        """Return the log line."""
         chips = ("?", "?") if self.chips is None else tuple(map(amount_text, self.chips))
         cards = cards_text(self.holes, self.board)
         return f"STATE:{self.number}:{self.betting}:{cards}:{'|'.join(chips)}:{'|'.join(self.names)}"
 
     def hand(self) -> Hand:
-        """For a file of hands; cards that were not shown are question marks."""
+        """Return the hand for a hand-history file; cards not shown become question marks."""
         first, second = (hole or _UNKNOWN for hole in self.holes)
         return Hand(self.betting, (first, second), "".join(self.board), self.names)
 
 
 def read_hand(line: str) -> LoggedHand:
-    """The hand of a line; `TableError` where it is none."""
+    """Parse a hand's line; `TableError` if it is invalid."""
     found = _LINE.fullmatch(line)
     if found is None:
         raise TableError(f"{shown(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
@@ -72,13 +72,13 @@ def read_hand(line: str) -> LoggedHand:
 
 
 Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
-"""The hand of a line that comes after some hands, None for a line of another kind; `TableError` where it cannot."""
+"""Validates the next line after some hands; returns its hand, or None for other lines; raises `TableError`."""
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
-    """Replays the log of a bot, which knows neither the deals nor how many hands there are.
+    """Return a validator for a bot's log, whose deals and number of hands are unknown.
 
-    Numbers ascend, betting is legal and over, and chips are those that it comes to, as far as cards were shown.
+    It checks that numbers ascend, that betting is legal and finished, and that chips match the shown cards.
     """
     least = 0
 
@@ -110,17 +110,20 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
 
 class MatchLog:
-    """The log of a match, which goes on where it stands.
+    """The log of a match, opened to be continued.
 
-    Every hand is on the disk when `add` returns: that takes less than a millisecond on most disks, beside some for a
-    hand.  A line that a kill has cut off is taken off when the next is written.
+    `add` syncs each hand to disk before it returns. A line truncated by a kill is removed before the next one is
+    written.
     """
 
     def __init__(self, path: Path, what: Mapping[str, Any], replay: Replay) -> None:
-        """Open a log, or begin one; `what` says what the match is, `replay` what its lines come to.
+        """Open a log or create one.
 
-        Raises `FileExistsError` where something else is there, which is left alone; `ValueError` where another process
-        writes it, and where it is of another match; `TableError` with the line's number where it is damaged.
+        what    describes the match
+        replay  validates its lines
+
+        Raises `FileExistsError` if the file is no log. Raises `ValueError` if another process writes it or it is of
+        another match. Raises `TableError` with the line number if it is damaged.
         """
         self.path, self.hands, self.score = path, list[LoggedHand](), ""
         self._replay = replay
@@ -139,7 +142,7 @@ class MatchLog:
             raise
 
     def _begin(self, head: str, what: Mapping[str, Any]) -> None:
-        """Read what is there, or write the head."""
+        """Read and validate the file, or write the first line."""
         with reading(self.path):
             *lines, torn = self.path.read_bytes().split(b"\n")
         if not lines and head.encode().startswith(torn):
@@ -158,7 +161,7 @@ class MatchLog:
         if not any(left.startswith(word) or word.startswith(left) for word in _TORN):
             text = f"line {len(lines) + 1}: {shown(torn.decode(errors='replace'))} is no line of a log"
             raise TableError(f"{self.path}, {text}: restore it, or remove it")
-        durable.fsync_file(self.path, self._file)  # whoever has begun it may have been killed before that
+        durable.fsync_file(self.path, self._file)  # the process that created it may have been killed before syncing
         durable.fsync_dir(self.path.parent)
 
     def _read(self, line: str) -> None:
@@ -171,7 +174,7 @@ class MatchLog:
             self.score = line
 
     def add(self, hand: LoggedHand) -> None:
-        """Write a hand."""
+        """Append a hand and sync it to disk."""
         self.hands.append(hand)
         try:
             self._write(hand.text())
@@ -180,11 +183,11 @@ class MatchLog:
             raise
 
     def begin_anew(self) -> None:
-        """Say that hands are counted anew from here on."""
+        """Mark that hand numbers restart here."""
         self._write(_ANOTHER)
 
     def close_with(self, score: str) -> None:
-        """Write the last line."""
+        """Write the score as the last line, unless it is there."""
         if not self.score:
             self._write(score)
             self.score = score
@@ -194,14 +197,14 @@ class MatchLog:
             durable.append_line(self.path, line)
 
     def close(self) -> None:
-        """Let others have it; a log that was begun here and has no hand is removed."""
+        """Unlock and close the log; remove it if this object created it and it has no hand."""
         with self._file:
             if self._made and not self.hands and not self.score:
                 self.path.unlink(missing_ok=True)
 
 
 def _difference(line: str, what: Mapping[str, Any]) -> str:
-    """How the head of a log differs from what was asked for."""
+    """Return how the first line of a log differs from the requested match, as text."""
     try:
         found = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
     except ValueError:

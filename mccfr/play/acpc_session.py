@@ -1,4 +1,4 @@
-"""A player's side of a match by the ACPC protocol: lines in, answers out, whatever brings them."""
+"""A player's side of an ACPC match, independent of the transport: lines in, answers out."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,12 +10,12 @@ from mccfr.play.player import Player
 
 
 class FinishedHand(NamedTuple):
-    """A hand as a player has seen it.
+    """A finished hand as seen by a player.
 
-    position  his
-    holes     by position, "" where it was not shown
-    board     cards of each street that was dealt
-    won       chips that position 0 won; None where that was not shown
+    position  of the player
+    holes     by position, "" if not shown
+    board     cards of each dealt street
+    won       chips of position 0; None if not shown
     """
 
     position: int
@@ -27,15 +27,15 @@ class FinishedHand(NamedTuple):
 
 
 class AcpcSession:
-    """Follows a match, hand after hand, and answers for a player.
+    """Follows a match hand by hand and answers for a player.
 
-    Where a line says something that cannot be, `TableError` says what; what the player knows is then worth nothing.
+    An invalid line raises `TableError`; the player's state is then undefined.
     """
 
     def __init__(
         self, player: Player, rules: BettingRules, finished: Callable[[FinishedHand], None] = lambda _: None
     ) -> None:
-        """`rules` are those of the match; `finished` is given each hand that has ended."""
+        """Take the player and the match's rules; `finished` is called with each finished hand."""
         self._player, self._rules, self._finished = player, rules, finished
         self._state: MatchState | None = None
         self._over, self._fresh = True, True
@@ -43,25 +43,25 @@ class AcpcSession:
 
     @property
     def between_hands(self) -> bool:
-        """Whether no hand is begun and not ended."""
+        """No hand is in progress."""
         return self._over
 
     @property
     def hand(self) -> int | None:
-        """The number of the last hand that the server has told of; None before the first."""
+        """Number of the last hand seen; None before the first."""
         return None if self._state is None else self._state.hand
 
     def reconnected(self) -> None:
-        """The line has been cut and is there again: hands may have been missed, or be dealt from their beginning."""
+        """Note a new connection: hands may have been missed, or be sent again from their start."""
         self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
-        """The answer to a line, with its end or without, if one is asked for."""
+        """Return the answer to a line, or None if none is needed."""
         line = decoded(data)
         if line is None:
             return None
         if line == self._answered[0]:
-            return self._answered[1]  # said again: by a server that has not heard, or after the line was cut
+            return self._answered[1]  # a repeated line, for example after a lost connection
         state = read_state(line)
         if not state.holes[state.position]:
             raise TableError(f"hand {state.hand}: {shown(line)} does not show the player's own cards")
@@ -78,7 +78,7 @@ class AcpcSession:
         return self._answered[1]
 
     def _follow(self, state: MatchState, game: Played) -> None:
-        """Tell the player what is new."""
+        """Pass new events to the player."""
         last, self._state = self._state, state
         fresh, self._fresh = self._fresh, False
         same = last is not None and state.hand == last.hand
@@ -100,18 +100,18 @@ class AcpcSession:
 
 
 def goes_on(player: Player, game: Played) -> bool:
-    """Whether betting goes on from what a player knows."""
+    """Return whether a betting line continues the one that a player has seen."""
     seen = actions_of(player.line)
     return list(game.actions[: len(seen)]) == seen
 
 
 def catch_up(player: Player, game: Played, board: Sequence[str], where: str) -> None:
-    """Tell a player what has happened since he was told last: actions, and each street's board before what follows it.
+    """Pass a player all events since its last update: actions, and each street's board before its actions.
 
-    board  cards of each street that lies
-    where  begins messages
+    board  cards of each dealt street
+    where  prefix of messages
 
-    Raises `TableError` where betting or board do not go on from what he knows.
+    Raises `TableError` if betting or board do not continue what the player has seen.
     """
     if not goes_on(player, game):
         raise TableError(
@@ -128,6 +128,6 @@ def catch_up(player: Player, game: Played, board: Sequence[str], where: str) -> 
 
 
 def _lay(player: Player, board: Sequence[str]) -> None:
-    """Tell the board as it lies where the betting is; where that is over, all of it."""
+    """Pass the board of the current street to the player; the full board once betting is over."""
     street = player.state.street if not isinstance(player.state, int) else len(board)
     player.board("".join(board[:street]))

@@ -1,9 +1,9 @@
-"""A dealer: matches of two players by the ACPC protocol, on this machine or over connections.
+"""ACPC dealer: runs matches of two players, in this process or over connections.
 
-Deals follow from the seed.  With duplicate deals the second half of a match deals the first half again with seats
-exchanged, so that players do not see a deal twice within few hands.  What a player says must begin with the very state
-he was asked at, or it is passed over; an action that is not legal becomes the nearest one that is, as with other
-dealers, and is counted.  So is the time that players take: for one decision, and for all of the match.
+Deals follow from the seed. With duplicate deals, the second half of a match repeats the first half's deals with
+seats exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
+is replaced by the nearest legal one, as other dealers do, and counted. Each player's time is limited per decision
+and per match.
 """
 
 import re
@@ -31,9 +31,9 @@ _RAISE = re.compile("r[0-9]{1,15}")
 
 @dataclass(frozen=True)
 class MatchPlan:
-    """What makes a match: the same plan deals the same hands.
+    """Definition of a match; equal plans give equal deals.
 
-    duplicate  deal the second half as the first, with seats exchanged; `hands` is even then
+    duplicate  the second half repeats the first half's deals with seats exchanged; `hands` is then even
     names      of the players
     """
 
@@ -54,26 +54,26 @@ class MatchPlan:
 
     @property
     def game(self) -> HoldemGame:
-        """What is played."""
+        """The game that is played."""
         return HoldemGame(stack=self.stack, blinds=self.blinds)
 
     def seating(self, number: int) -> tuple[int, int]:
-        """(number of the deal, position of the first player) of a hand; players change seats with every hand."""
+        """Return (deal number, first player's position) of a hand; players change seats after every hand."""
         half = self.hands // 2
         again = self.duplicate and number >= half
         return (number - half, (number - half + 1) % 2) if again else (number, number % 2)
 
     def fields(self) -> Mapping[str, Any]:
-        """For the head of a log."""
+        """Return the fields for the first line of a log."""
         return {**asdict(self), "blinds": list(self.blinds), "names": list(self.names)}
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How long players may take, in seconds.
+    """Time limits of players in seconds.
 
     response  for one decision
-    per_hand  for all hands together: so much for each hand of the match
+    per_hand  for all hands together, multiplied by the match's number of hands
     """
 
     response: float = 600.0
@@ -81,38 +81,38 @@ class Clock:
 
 
 class DealerSeat(Protocol):
-    """Where a player sits, as the dealer knows it."""
+    """A player as the dealer sees it."""
 
     def tell(self, line: str) -> None:
-        """A state, whoever is to act."""
+        """Send a state to the player, even if it is not its turn."""
 
     def ask(self, line: str, seconds: float) -> str:
-        """What the player says to the state that he was told last, if need be again; raises `TimeoutError`."""
+        """Return the player's message for the last state sent, resent if needed; raises `TimeoutError`."""
 
 
 class LocalSeat:
-    """A player of this process, who hears and says the same lines."""
+    """A player in this process, with the same lines as over a connection."""
 
     def __init__(self, session: AcpcSession) -> None:
         self._session, self._said = session, ""
 
     def tell(self, line: str) -> None:
-        """As `DealerSeat.tell`."""
+        """Pass a state to the player's session and keep its answer."""
         self._said = self._session.answer(line.encode("ascii")) or ""
 
     def ask(self, line: str, seconds: float) -> str:
-        """As `DealerSeat.ask`."""
+        """Return the answer to the last state."""
         del line, seconds
         return self._said
 
 
 class Score(NamedTuple):
-    """How a match stands.
+    """Score of a match.
 
-    chips      won by each player
-    mean       chips a hand that the first one wins, and the 95 % interval: over pairs of hands where deals are
-               duplicate; None with fewer than two
-    pairs      where deals are duplicate
+    chips  won by each player
+    mean   chips per hand of the first player; None with fewer than two samples
+    ci95   95 % interval of the mean, over pairs of hands if deals are duplicate
+    pairs  number of pairs if deals are duplicate
     """
 
     hands: int
@@ -123,7 +123,7 @@ class Score(NamedTuple):
 
 
 class MatchDealer:
-    """Deals a match, hand by hand."""
+    """Deals a match hand by hand."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class MatchDealer:
         clock: Clock = Clock(),
         warned: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`seats` of the two players; `warned` is told what they should not have said."""
+        """Take the plan and both players' seats; `warned` is called with messages about invalid input."""
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, Few(warned)
         self._rules = acpc_rules(plan.game, "dealer")
         self._dealing = _dealing()
@@ -142,7 +142,7 @@ class MatchDealer:
     def play(self, number: int) -> LoggedHand:
         """Deal a hand and play it to its end.
 
-        Raises `TableError` where a player is too slow, or breaks the protocol.
+        Raises `TableError` if a player exceeds its time or breaks the protocol.
         """
         deal_number, first = self._plan.seating(number)
         deal = self._dealing.deal(self._plan.seed, deal_number)
@@ -166,7 +166,7 @@ class MatchDealer:
             actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
 
     def _said(self, player: int, line: str, number: int) -> str:
-        """What a player says to a state, without the state; the clock runs."""
+        """Return a player's action text for a state, within the time limits."""
         seat, name, began = self._seats[player], self._plan.names[player], time.monotonic()
         bank = self._clock.per_hand * self._plan.hands - self._used[player]
         limit = min(self._clock.response, bank)
@@ -184,7 +184,7 @@ class MatchDealer:
             self._warned(f"{name}, hand {number}: {shown(answer)} is not an answer to {line!r}, and passed over")
 
     def _legal(self, game: Played, said: str, who: str) -> str:
-        """The legal action that is nearest to what was said."""
+        """Return the legal action nearest to the text."""
         assert isinstance(game.state, BettingState)
         bounds = raise_bounds(self._rules, game.state)
         if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
@@ -201,7 +201,10 @@ class MatchDealer:
 
 
 def replay_of(plan: MatchPlan) -> Replay:
-    """Replays the log of a match: each hand is the next, dealt from the seed and legal, and ends as its line says."""
+    """Return a validator for a match's log.
+
+    It checks that hands are in order, dealt from the seed and legal, and that their results are right.
+    """
     rules, dealing = acpc_rules(plan.game, "dealer"), _dealing()
 
     def replay(hands: Sequence[LoggedHand], line: str) -> LoggedHand | None:
@@ -230,7 +233,7 @@ def _dealing() -> WholeDeck:
 
 
 def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: Played) -> LoggedHand:
-    """A hand whose betting is over."""
+    """Return the log entry of a hand whose betting is over."""
     deal_number, first = plan.seating(number)
     deal = dealing.deal(plan.seed, deal_number)
     big_blind, button = (combo_text(hand) for hand in deal.hands)
@@ -242,12 +245,15 @@ def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: Played) -> Lo
 
 
 def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
-    """How a match stands after the hands of its log, in order."""
+    """Return the score after the hands of a log."""
     return score_of([_of_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
 
 
 def score_of(won: Sequence[float], half: int | None = None) -> Score:
-    """How things stand by what was won in each hand; `half`: as many are dealt again, where deals are duplicate."""
+    """Return the score from chips won in each hand.
+
+    half  number of duplicate deals; None if deals are not duplicate
+    """
     units = won if half is None else [(first + again) / 2 for first, again in zip(won, won[half:], strict=False)]
     mean, interval = None, None
     if len(units) > 1:
@@ -257,9 +263,9 @@ def score_of(won: Sequence[float], half: int | None = None) -> Score:
 
 
 def duplicate_half(hands: Sequence[LoggedHand]) -> int | None:
-    """Half of the hands, where the second half was dealt as the first with seats exchanged; None where not.
+    """Return half the number of hands if the second half repeats the first with seats exchanged, or None.
 
-    By all cards that are known of both hands of a pair, and by who sat where.
+    Compares the known cards and the players' names of each pair of hands.
     """
     half = len(hands) // 2
     pairs = list(zip(hands[:half], hands[half:], strict=False))
@@ -274,25 +280,25 @@ def duplicate_half(hands: Sequence[LoggedHand]) -> int | None:
 
 
 def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:
-    """Chips that the first player won in a hand."""
+    """Return the chips that the first player won in a hand."""
     if hand.chips is None:
         raise TableError(f"hand {hand.number} of the log does not say what was won")
     return hand.chips[plan.seating(hand.number)[1]]
 
 
 def score_text(plan: MatchPlan, found: Score) -> str:
-    """The last line of a log."""
+    """Return the last line of a log."""
     return f"SCORE:{'|'.join(map(amount_text, found.chips))}:{'|'.join(plan.names)}"
 
 
 def _seen(holes: Sequence[str], position: int | None) -> tuple[str, str]:
-    """The hands that a player sees; None: both."""
+    """Return the hands that a position sees; None: both."""
     first, second = (hole if position in (None, which) else "" for which, hole in enumerate(holes))
     return first, second
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
-    """Cards of each street up to one."""
+    """Return the cards of each street up to `street`."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]
     return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

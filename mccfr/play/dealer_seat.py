@@ -1,4 +1,4 @@
-"""A dealer's end of the connection to a player, who is known by the port that he came to and his address."""
+"""The dealer's side of a connection to a player, identified by port and address."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,15 +11,15 @@ _SEND_SECONDS = 30.0
 
 
 class RemoteSeat:
-    """A player who connects, and may connect again where the line is cut.
+    """A player over a connection, who may reconnect.
 
-    The protocol has no names.  So a seat goes back to the address that its player came from, at the same door; of
-    several who come from there, to the first who answers the state that the player is asked at.  Two players of one
-    address and door whose lines are both cut cannot be told apart: that ends a match.
+    The protocol has no names. A reconnecting player gets the seat of its port and IP address. Of several connections
+    from that address, the first that answers the current state gets the seat. Two lost players with the same address
+    and port cannot be distinguished, which ends the match.
     """
 
     def __init__(self, door: Door, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
-        """`seats` are all those of the door, which this one joins; `told` of who comes and goes."""
+        """Join the list `seats` of the port; `say` is called when the player connects or leaves."""
         self.door, self.name, self._seats, self._say = door, name, seats, Few(say)
         self._lines: Lines | None = None
         self._address = ""
@@ -27,18 +27,18 @@ class RemoteSeat:
 
     @property
     def here(self) -> bool:
-        """Whether a player sits here whose line is whole."""
+        """A player with a live connection has this seat."""
         return self._lines is not None and not self._lines.cut
 
     def sit(self, visitor: Visitor) -> None:
-        """Have a visitor sit here, whoever he is."""
+        """Give this seat to a connected client."""
         if self._lines is not None:
             self._gone()
         self._lines, self._address = visitor.lines, visitor.address
         self._say(f"{self.name} is here, from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
-        """As `DealerSeat.tell`; a player who is not there is told when he is back."""
+        """Send a state; a disconnected player gets it after reconnecting."""
         if self._lines is not None:
             try:
                 self._lines.write(line, _SEND_SECONDS)
@@ -46,7 +46,10 @@ class RemoteSeat:
                 self._gone()
 
     def ask(self, line: str, seconds: float) -> str:
-        """As `DealerSeat.ask`; raises `TableError` for what is no line, and where players cannot be told apart."""
+        """Return the player's message, waiting for reconnection if needed.
+
+        Raises `TableError` for an invalid line, and if reconnecting players cannot be told apart.
+        """
         until = time.monotonic() + seconds
         came = self.door.visitors()
         if came and all(seat.here for seat in self._seats):
@@ -69,7 +72,7 @@ class RemoteSeat:
         return self._back(line, until - time.monotonic())
 
     def _back(self, line: str, seconds: float) -> str:
-        """Have the player sit down again, and say what he answers."""
+        """Wait until the player reconnects, and return its answer."""
 
         def wanted(visitor: Visitor, text: str) -> bool:
             if text:
@@ -92,7 +95,7 @@ class RemoteSeat:
         return text
 
     def _alone(self) -> None:
-        """Raise `TableError` where another player may be the one who has come."""
+        """Raise `TableError` if the new connection could belong to another disconnected player."""
         for other in self._seats:
             if other is not self and other._address == self._address and not other.here:
                 raise TableError(
@@ -105,16 +108,16 @@ class RemoteSeat:
         self._say(f"{self.name} has hung up: he may connect again")
 
     def close(self) -> None:
-        """Hang up, which is the end of the match."""
+        """Close the connection, which ends the match for the player."""
         if self._lines is not None:
             self._lines.close()
             self._lines = None
 
 
 def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
-    """Wait for all players: who comes takes the first seat of his door that is free, also one whose player has left.
+    """Wait for all players; each new client gets the first free seat of its port.
 
-    Raises `TableError` where one does not come in time.
+    Raises `TableError` if a player does not connect in time.
     """
     until = time.monotonic() + seconds
     while free := [seat for seat in seats if not seat.here]:

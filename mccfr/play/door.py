@@ -1,7 +1,7 @@
-"""Where players come in: whoever connects to a dealer's port, until he has said that he is a player.
+"""Accepts connections on the dealer's port and validates each client's handshake.
 
-Anybody may connect: browsers, scanners of ports, programs that never say a word.  So nobody is waited for alone, each
-has a time of his own to begin as a player does, and only so many are there at once.
+Any program may connect, such as browsers and port scanners. Waiting therefore handles all clients at once, limits
+their number, and gives each a deadline for its handshake.
 """
 
 import errno
@@ -17,16 +17,16 @@ from mccfr.play.acpc import VERSION, TableError, decoded, shown
 from mccfr.play.lines import Few, Lines
 
 MOST_VISITORS = 32
-"""Who have come and sit nowhere: where one more comes, the first of them who has not greeted is hung up on."""
+"""Most clients without a seat; a further one replaces the oldest that has not completed its handshake."""
 GREETING_SECONDS = 10.0
-"""In which a visitor says the version of the protocol."""
+"""Seconds for a client to send the protocol's version."""
 _VERSION = re.compile(r"VERSION:2\.0\.[0-9]{1,9}")
 _INSTANT = 1e-3
 Wanted = Callable[["Visitor", str], bool]
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.  Raises `TableError` where the port cannot be had."""
+    """Return a listening socket; port 0 takes a free one. Raises `TableError` if the port is unavailable."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -43,10 +43,11 @@ def listening(host: str, port: int) -> socket.socket:
 
 @dataclass(eq=False)
 class Visitor:
-    """Who has connected.
+    """A connected client without a seat.
 
-    address  of his machine
-    until    when he is hung up on, if he has not `greeted`
+    address  IP address
+    until    deadline for the handshake (monotonic seconds)
+    greeted  the handshake is complete
     """
 
     lines: Lines
@@ -57,12 +58,16 @@ class Visitor:
 
 
 class Door:
-    """A port and who has come to it.  Nobody sees to it but who waits at it."""
+    """A listening port and its clients without a seat; they are only served while a caller waits."""
 
     def __init__(
         self, listener: socket.socket, say: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
     ) -> None:
-        """`listener` is closed with it; `say` tells of who is hung up on; `greeting`: seconds to say the version in."""
+        """Take over a listening socket.
+
+        say       called with messages about closed connections
+        greeting  seconds for the handshake
+        """
         listener.setblocking(False)
         self._listener, self._say, self._greeting = listener, Few(say), greeting
         self._selector = selectors.DefaultSelector()
@@ -72,11 +77,11 @@ class Door:
         self.where = f"{address}:{port}"
 
     def wait(self, seconds: float, wanted: Wanted) -> tuple[Visitor, str]:
-        """The first visitor who is wanted, and what he has said: he leaves the door.
+        """Return the first wanted client and its line, and release the client.
 
-        wanted  is asked about each line of visitors who speak the protocol: at first with "", when one has said so
+        wanted  called with (client, line) for clients after the handshake; first with "" when it completes
 
-        Raises `TimeoutError` where none comes in time, and what `wanted` raises.
+        Raises `TimeoutError` if there is none in time, and anything that `wanted` raises.
         """
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
@@ -91,26 +96,26 @@ class Door:
         raise TimeoutError("nobody has come in time")
 
     def visitors(self) -> list[Visitor]:
-        """All who have come by now."""
+        """Accept waiting connections and return all clients without a seat."""
         self._accept()
         return list(self._visitors)
 
     def hang_up(self, visitor: Visitor, why: str) -> None:
-        """Send a visitor away."""
+        """Close a client's connection and report why."""
         if visitor in self._visitors:
             self._forget(visitor)
             visitor.lines.close()
             self._say(f"who came from {visitor.address}:{visitor.port} {why}, and is hung up on")
 
     def close(self) -> None:
-        """Hang up on all, and listen no more."""
+        """Close all clients' connections and the listening socket."""
         for visitor in self._visitors:
             visitor.lines.close()
         self._selector.close()
         self._listener.close()
 
     def _heard(self, seconds: float) -> list[Visitor]:
-        """Who has said something, within so many seconds."""
+        """Return the clients that have sent data, waiting up to `seconds`."""
         waiting = any(visitor.lines.waiting for visitor in self._visitors)
         keys = {key.fd for key, _ in self._selector.select(0 if waiting else seconds)}
         found = [each for each in self._visitors if each.lines.waiting or each.lines.fileno() in keys]
@@ -119,21 +124,21 @@ class Door:
         return found
 
     def _accept(self) -> None:
-        """Let in whoever stands outside."""
+        """Accept all pending connections."""
         for _ in range(2 * MOST_VISITORS):
             try:
                 connection, (address, port, *_) = self._listener.accept()
             except BlockingIOError:
                 break
             except ConnectionError:
-                continue  # gone again
+                continue  # the client has closed the connection
             if len(self._visitors) == MOST_VISITORS:
                 self.hang_up(min(self._visitors, key=lambda each: each.greeted), "gives way to others")
             self._visitors.append(Visitor(Lines(connection), address, port, time.monotonic() + self._greeting))
             self._selector.register(self._visitors[-1].lines, selectors.EVENT_READ, None)
 
     def _said(self, visitor: Visitor) -> str | None:
-        """A line of a visitor's; "" where he has just greeted; None for nothing that counts."""
+        """Return a client's line; "" when its handshake completes; None if there is nothing to handle."""
         try:
             line = visitor.lines.read(_INSTANT)
             if line is None:
@@ -141,7 +146,7 @@ class Door:
                 return None
             text = decoded(line)
         except TimeoutError:
-            return None  # a part of a line
+            return None  # an incomplete line
         except (TableError, OSError) as error:
             self.hang_up(visitor, f"is no player ({error})")
             return None

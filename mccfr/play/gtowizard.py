@@ -1,13 +1,15 @@
-"""A player at the GTO Wizard researcher server: hands of hold'em by JSON over HTTP, five at once.
+"""Client of the GTO Wizard researcher server: plays hold'em hands as JSON over HTTP, five at once.
 
-`POST /hands` deals, `POST /hands/ID/act` takes an action; both answer with the hand as it stands, after the server has
-acted.  `action_history` has `k`, `c`, `f`, `bN` (N chips on this street) and `_` between streets; with `is_hand_over`
-come the chips won and the server's AIVAT.  `GET /hands/in-progress` tells the hands that are open.
+`POST /hands` deals, `POST /hands/ID/act` takes an action; both return the hand after the server's action.
+`action_history` has `k`, `c`, `f`, `bN` (N chips on this street) and `_` between streets. With `is_hand_over` the
+chips won and the server's AIVAT value are set. `GET /hands/in-progress` lists open hands.
 
-As in the published client (gtowizard-ai/researcher-api-client) a server that is busy, status 502 to 504, is asked again
-up to twenty times, after 2 to 15 s.  Ours as well: it may have heard a request that failed, so the hands in progress
-are looked at before an action is said again; 409 to a new hand says that too many are open, and is waited for; and
-hands that are open before a match or after it - the line was cut as they were dealt - are played to their end.
+As in the published client (gtowizard-ai/researcher-api-client), requests are retried up to twenty times, after 2 to
+15 s, for status 502 to 504. Differences:
+
+* A failed request may have been executed, so the open hands are checked before an action is sent again.
+* Status 409 for a new hand means too many open hands, and is retried.
+* Hands that are open before or after a match, because of a lost connection, are played to their end.
 """
 
 import re
@@ -36,11 +38,11 @@ _MOVE = re.compile(r"[kcf_]|b[0-9]{1,15}(\.0{1,9})?")
 
 
 class WizardHand(NamedTuple):
-    """A hand as the server tells it.
+    """A hand as sent by the server.
 
     number  the server's
-    moves   how many have been told
-    aivat   chips, by the server; None where it does not say
+    moves   number of actions so far
+    aivat   chips by the server's AIVAT; None if missing
     """
 
     number: int
@@ -50,31 +52,31 @@ class WizardHand(NamedTuple):
 
 
 class ScoredHand(NamedTuple):
-    """A hand that is over, and its chips by the server's AIVAT."""
+    """A finished hand, and its chips by the server's AIVAT."""
 
     hand: FinishedHand
-    aivat: float | None  # of a fold that the server has heard and not told, what it lost
+    aivat: float | None  # the chips lost, for a fold whose response was lost
 
 
 class LostError(TableError):
-    """A hand has ended while the line was cut: what was won is not known."""
+    """Raised when a hand ended during a lost connection, so its chips are unknown."""
 
 
 class WizardServer:
-    """The server's requests, made again where it is busy or the line is cut."""
+    """Requests to the server, with retries."""
 
     def __init__(
         self, post: Post, say: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
     ) -> None:
-        """`told` of the first of several tries that fails."""
+        """Take the HTTP function; `say` is called at the first failed attempt of a request."""
         self._post, self._say, self._wait, self._random = post, say, wait, Random()
 
     def new_hand(self) -> WizardHand:
-        """Another hand; `TableError` where the server fails, or says what cannot be."""
+        """Return a new hand; `TableError` if the server fails or sends an invalid hand."""
         return read_wizard_hand(self._asked(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
 
     def act(self, hand: WizardHand, action: str) -> WizardHand:
-        """Act in a hand that was told last; `LostError` where it has ended unseen, and as `new_hand`."""
+        """Return the hand after an action; `LostError` if the hand ended unseen; others as `new_hand`."""
         body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
 
         def act(tried: int) -> Any:
@@ -92,7 +94,7 @@ class WizardServer:
         return after
 
     def open_hands(self) -> list[WizardHand]:
-        """The hands that are in progress; raises as `new_hand`."""
+        """Return the hands in progress; raises as `new_hand`."""
         return [read_wizard_hand(one) for one in self._asked(lambda _: self._open())]
 
     def _open(self) -> list[Any]:
@@ -102,7 +104,7 @@ class WizardServer:
         return found
 
     def _asked(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
-        """What a request comes to, which is made again where it fails; it is given the number of tries before."""
+        """Return a request's result, with retries; `request` gets the number of earlier attempts."""
         for tried in range(_TRIES):
             try:
                 return request(tried)
@@ -124,7 +126,7 @@ class WizardServer:
 
 
 _Thinking = AbstractContextManager[Any]
-"""Held while a player thinks."""
+"""Lock held while a player chooses an action."""
 
 
 def _played(
@@ -135,7 +137,7 @@ def _played(
     number: int,
     thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
 ) -> ScoredHand:
-    """A hand to its end; `number` names what the player draws."""
+    """Play a hand to its end; `number` seeds the player's draws."""
     served = ServedHand(player, rules, number)
     while True:
         with thinking:
@@ -147,13 +149,13 @@ def _played(
         except LostError:
             if found != "f":
                 raise
-            lost = served.folded(hand.seen)  # left out, such hands would make the score too good
+            lost = served.folded(hand.seen)  # without these hands the score would be biased upwards
             assert lost.won is not None
             return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
 
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
-    """Play the hands to their end that are in progress, and tell how many; raises as `WizardServer.act`."""
+    """Play all hands in progress to their end and return their number; raises as `WizardServer.act`."""
     hands = server.open_hands()
     for number, hand in enumerate(hands):
         try:
@@ -166,9 +168,9 @@ def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> in
 def play_wizard_hands(
     players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
 ) -> Iterator[ScoredHand | None]:
-    """Hands 0 .. count-1 as they end, as many at once as there are players; None for one that has ended unseen.
+    """Yield hands 0 .. count-1 as they end, one at a time per player; None for one that ended unseen.
 
-    One player thinks at a time, and the server meanwhile.  Raises as `WizardServer.act`.
+    Only one player chooses an action at a time, while others wait for the server. Raises as `WizardServer.act`.
     """
     found: SimpleQueue[ScoredHand | BaseException | None] = SimpleQueue()
     left, taking, thinking, over = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
@@ -183,7 +185,7 @@ def play_wizard_hands(
                 found.put(_played(player, rules, server, server.new_hand(), number, thinking))
             except LostError:
                 found.put(None)
-            except BaseException as error:  # raised where the hands are taken
+            except BaseException as error:  # raised again in the caller's thread
                 found.put(error)
                 return
 
@@ -203,7 +205,7 @@ def play_wizard_hands(
 
 
 def read_wizard_hand(answer: Any) -> WizardHand:
-    """A hand of an answer; `TableError` for what is none."""
+    """Parse a hand from a response; `TableError` if it is invalid."""
     try:
         game, state, number = answer["game"], answer["game_state"], _number(answer)
         blinds = sorted(float(each) for each in game["blinds"])
@@ -240,7 +242,7 @@ def _number(answer: Any) -> int:
 
 
 def _seated(players: Any) -> tuple[Any, Any]:
-    """The player's own seat, and the other."""
+    """Return the entries of the player itself and of the opponent."""
     own = [each for each in players if not each["name"].startswith(_OTHER)]
     if len(players) != 2 or len(own) != 1:
         raise TableError(f"the players {shown(str(players))} are not one and {_OTHER}")
@@ -252,7 +254,7 @@ def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
 
 
 def read_key(path: Path, say: Callable[[str], None]) -> str:
-    """The key in a file; `told` where others may read it.  `ValueError` where there is none."""
+    """Return the key from a file; `say` is called if other users can read it. `ValueError` without a key."""
     try:
         mode, data = path.stat().st_mode, path.read_bytes()[:1025]
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Hands as text: poker hand histories in the PHH format, which PokerKit and others read and write.
+"""Hand histories in the PHH format, which PokerKit and other programs read and write.
 
-The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is the big blind and p2 the button;
-`cbr` amounts are what is put in on the street.
+The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is the big blind and p2 the button. `cbr`
+amounts are the player's chips on the street.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _STREET_CARDS = (0, 3, 4, 5)
 
 @dataclass(frozen=True)
 class Hand:
-    """A hand of heads-up no-limit hold'em that has been played.
+    """A finished hand of heads-up no-limit hold'em.
 
-    line   the betting, as `mccfr.trees.lines` writes it
-    hole   the hole cards by position: the big blind's, the button's; "????" where nobody saw them
-    board  all board cards that were dealt, such as "Qs7h2d3c"
-    names  the players', by position; () where they have none
+    line   the betting, as in `mccfr.trees.lines`
+    hole   the hole cards by position: the big blind's, the button's; "????" if unknown
+    board  all dealt board cards, such as "Qs7h2d3c"
+    names  of the players by position, or ()
     """
 
     line: str
@@ -37,7 +37,7 @@ class Hand:
 
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
-    """A hand as the table of a PHH file; `ValueError` where the line is not legal or the board is too short."""
+    """Return a hand as a PHH table; `ValueError` if the line is illegal or the board too short."""
     rules = real_rules(game)
     actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
     state: BettingState | int = rules.start()
@@ -63,7 +63,7 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
         state = apply_action(rules, state, action, f"line {hand.line!r}")
         if isinstance(state, BettingState) and state.street != street:
             deal(state.street)
-        elif not isinstance(state, BettingState) and action == "c":  # hands are shown, then what is left of the board
+        elif not isinstance(state, BettingState) and action == "c":  # hands are shown before the rest of the board
             actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in (0, 1))
             for later in range(street + 1, len(_STREET_CARDS)):
                 deal(later)

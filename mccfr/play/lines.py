@@ -1,4 +1,4 @@
-"""Lines over a socket: whole ones, in time; and how much is told of what others say."""
+"""Reads and writes text lines over a socket with time limits, and limits the number of log messages."""
 
 import select
 import socket
@@ -12,19 +12,19 @@ _READ_BYTES = 1 << 16
 
 
 class Lines:
-    """Lines that come from a connection and go to it."""
+    """Text lines over a socket connection."""
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
-        """Over an open connection, which it owns from now on."""
+        """Take over an open connection."""
         self._connection, self._clock = connection, clock
         self._whole, self._begun = deque[bytes](), b""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read(self, seconds: float) -> bytes | None:
-        """The next line with its end; None where the stream has ended, also within a line.
+        """Return the next line with its end; None if the stream has ended, even within a line.
 
-        Raises `TimeoutError` where none is taken in time, be it that too many come, `TableError` for one without an
-        end, `OSError` where the connection fails.
+        Raises `TimeoutError` if no line is returned in time, `TableError` for an overlong line, and `OSError` if the
+        connection fails.
         """
         until = self._clock() + seconds
         while (left := until - self._clock()) > 0:
@@ -42,38 +42,38 @@ class Lines:
 
     @property
     def waiting(self) -> bool:
-        """Whether a line has come that nobody has read."""
+        """A complete line has been received and not yet read."""
         return bool(self._whole)
 
     @property
     def cut(self) -> bool:
-        """Whether the other side has hung up; lines that it said before may still be read."""
+        """The peer has closed the connection; lines received before may still be read."""
         poll = select.poll()
         poll.register(self._connection, select.POLLRDHUP)
         return bool(poll.poll(0))
 
     def fileno(self) -> int:
-        """Of the connection."""
+        """Return the file descriptor of the connection."""
         return self._connection.fileno()
 
     def write(self, line: str, seconds: float) -> None:
-        """Send a line; `OSError` where that fails, or takes too long."""
+        """Send a line; `OSError` if that fails or takes too long."""
         self._connection.settimeout(seconds)
         self._connection.sendall(line.encode("ascii") + b"\r\n")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._connection.close()
 
 
 class Few:
-    """Passes on the first messages of many, and then that there are more: what others do must not fill a screen."""
+    """Passes on the first `most` messages, then one notice, so that clients cannot flood the output."""
 
     def __init__(self, say: Callable[[str], None], most: int = 100) -> None:
         self._say, self._left = say, most
 
     def __call__(self, text: str) -> None:
-        """A message."""
+        """Pass on a message unless the limit is reached."""
         if self._left > 0:
             self._say(text)
             self._left -= 1

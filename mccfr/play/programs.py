@@ -1,4 +1,4 @@
-"""Programs to play against, from the simplest on: what each of them takes from a policy says something about it."""
+"""Simple opponent programs; the chips that each wins from a policy reveal typical weaknesses."""
 
 import inspect
 from collections.abc import Sequence
@@ -13,63 +13,63 @@ from mccfr.play.player import Betting, Player, PlayerSpec, Program
 from mccfr.user_code import calling
 
 _MOST_RAISES = 20
-"""On a street by those who always raise: in deep games they would not end otherwise."""
+"""Most raises on a street by programs that always raise, since deep games would last too long otherwise."""
 _ODD = 0.0137
-"""Of the way from the smallest raise to the largest: with 200 big blinds, a bet that no menu has."""
+"""Bet size between the smallest (0) and largest (1) raise: with 200 big blinds, one outside all usual menus."""
 _ODD_RAISES = 4
 
 
 class AlwaysCall(Program):
-    """Checks and calls; raises where the game has neither."""
+    """Checks and calls; raises if the game has neither."""
 
     blind = True
 
     def act(self, random: Random) -> str:
-        """As `Program.act`."""
+        """Return a check or call if legal."""
         return "c" if self.may_call else self.raises()[0]
 
 
 class AlwaysFold(Program):
-    """Folds to every bet, and checks."""
+    """Folds to every bet, and checks otherwise."""
 
     blind = True
 
     def act(self, random: Random) -> str:
-        """As `Program.act`."""
+        """Return a fold if facing a bet, otherwise a check."""
         return "f" if self.may_fold else "c"
 
 
 class AlwaysAllIn(Program):
-    """The largest bet there is, else the call."""
+    """Makes the largest legal bet or raise, otherwise calls."""
 
     blind = True
 
     def act(self, random: Random) -> str:
-        """As `Program.act`."""
+        """Return the largest raise, otherwise a call."""
         return (self.raises((1.0,)) or ["c"])[0]
 
 
 class Uniform(Program):
-    """Folds, calls or raises with one probability each; the raise is the smallest, the largest or any between."""
+    """Folds, calls or raises with equal probability; the raise is the smallest, largest or a random one."""
 
     blind = True
 
     def act(self, random: Random) -> str:
-        """As `Program.act`."""
+        """Return a random action."""
         kinds = ["f"] * self.may_fold + ["c"] * self.may_call
         kinds += self.raises((random.choice((0.0, random.random(), 1.0)),))
         return random.choice(kinds)
 
 
 class MinimumRaise(Program):
-    """The smallest bet or raise there is, twenty times on a street, then the call."""
+    """Makes the smallest bet or raise, up to twenty times on a street, then calls."""
 
     blind = True
 
     most, share = _MOST_RAISES, 0.0
 
     def act(self, random: Random) -> str:
-        """As `Program.act`."""
+        """Return a raise of the fixed size, or a call after the street's limit."""
         last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
         raised = last.count("r") + last.count("b")
         found = self.raises((self.share,)) if raised < self.most or not self.may_call else []
@@ -77,7 +77,7 @@ class MinimumRaise(Program):
 
 
 class OddSize(MinimumRaise):
-    """Bets and raises of a size that no tree has, four times on a street, then the call."""
+    """Bets and raises a size outside all usual trees, up to four times on a street, then calls."""
 
     most, share = _ODD_RAISES, _ODD
 
@@ -90,35 +90,35 @@ PROGRAMS: dict[str, type[Program]] = {
     "min-raise": MinimumRaise,
     "odd-size": OddSize,
 }
-"""By the names that `mccfr match` takes."""
+"""Built-in programs by their names for `mccfr match`."""
 
 
 @dataclass(frozen=True)
 class ProgramSpec(PlayerSpec):
-    """A program: it plays any game."""
+    """Creates players of a program, for any game."""
 
     program: type[Program]
 
     @property
     def game(self) -> None:
-        """As `PlayerSpec.game`: any."""
+        """None: a program plays any game."""
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """As `PlayerSpec.player`; `UserCodeError` where a user's class cannot be made."""
+        """Return a new player; `UserCodeError` if a user's class fails."""
         with calling(self.program):
             return self.program(betting, seed=seed)
 
     def fingerprint(self) -> str:
-        """As `PlayerSpec.fingerprint`, by the program's source."""
+        """Return a hash of the program's source."""
         return sha256(inspect.getsource(self.program).encode()).hexdigest()
 
 
 def program_named(name: str, beside: Sequence[Path] = ()) -> type[Program] | None:
-    """The program of a name: one of `PROGRAMS`, `module:Class`, or an entry point's; None where it is none of these.
+    """Return a program by its name in `PROGRAMS`, `module:Class` or entry point; None if unknown.
 
-    beside  directories in which a module is looked for first
+    beside  directories searched first for a module
 
-    Raises `ValueError` where a module or class cannot be had, or is no `Program`.
+    Raises `ValueError` if a module or class cannot be loaded, or is no `Program`.
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
@@ -134,6 +134,6 @@ def program_named(name: str, beside: Sequence[Path] = ()) -> type[Program] | Non
 
 
 def known_programs(name: str) -> str:
-    """The names there are, and the one that may have been meant by another."""
+    """Return all names as text, with a suggestion for a misspelt one."""
     known = [*PROGRAMS, *outside.installed(outside.PROGRAMS)]
     return ", ".join(known) + ", or module:Class" + did_you_mean(name, known)

@@ -1,7 +1,7 @@
-"""What a seat's hand may be once its actions have been seen: the probability of all it did, hand by hand.
+"""Ranges of a seat given its actions: the probability of all its actions, for each hand.
 
-Readings of bets that the tree has not are drawn by the seat, unseen by others; here they are all followed, each with
-its probability.
+A seat draws translations of bets outside its tree, unseen by others. Here all translations are followed, with their
+probabilities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,20 +20,20 @@ _Place = tuple[int, int]
 
 
 class AnyHand:
-    """The range of a player whose actions, whatever they are, do not depend on his hand: all hands, at any time."""
+    """The range of a player whose actions do not depend on its hand: all hands, at any time."""
 
     def see(self, state: Any, action: str) -> None:
-        """The opponent has acted."""
+        """Ignore the opponent's action."""
 
 
 class SeenRange:
-    """A seat's hands as its opponent, and whoever watches, may think of them.
+    """A seat's range as known to its opponent and to observers.
 
-    reach  {(node, closed): [H]} probability of the seat's actions so far and of a reading, with each hand
+    reach  {(node, closed): [H]} probability of the seat's actions so far and of a translation, by hand
     """
 
     def __init__(self, seat: Seat, position: int) -> None:
-        """`position` is the seat's in this hand; nothing has happened yet."""
+        """Start at the beginning of a hand, with the seat at `position`."""
         self._seat, self._position = seat, position
         self._betting = seat.betting
         _, readings = self._betting.start()
@@ -45,10 +45,10 @@ class SeenRange:
         self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
 
     def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
-        """{action: [H]} probability of all so far and then of each action that some hand may take.
+        """Return {action: [H]} probability of the actions so far followed by each possible action.
 
-        state  where it is the seat's turn
-        board  of `state.street`; or a list of them, whose hands follow one upon the other in `reach` and in the answer
+        state  with the seat to act
+        board  of `state.street`; or a list of boards, whose hands are concatenated in `reach` and in the result
         """
         self._after = {}
         for (node, closed), reach in self.reach.items():
@@ -72,11 +72,11 @@ class SeenRange:
         found[place] = found[place] + reach if place in found else reach
 
     def chose(self, action: str) -> None:
-        """The seat has taken one of the `choices` asked for last."""
+        """Record that the seat has taken one of the last `choices`."""
         self.reach = {place: reach for place, reach in self._after[action].items() if reach.any()}
 
     def having_chosen(self, actions: Iterable[str]) -> "SeenRange":
-        """As it is, but that one of some of the `choices` asked for last has been taken."""
+        """Return a copy in which one of some of the last `choices` has been taken."""
         found = copy(self)
         found._after = {"": {}}
         for action in actions:
@@ -86,7 +86,7 @@ class SeenRange:
         return found
 
     def see(self, state: Any, action: str) -> None:
-        """The opponent has acted."""
+        """Record an action of the opponent, over all its translations."""
         before, self._after = self.reach, {}
         for (node, closed), reach in before.items():
             for reading in self._betting.outcomes(Reading(node, 1.0, closed), state, action):

@@ -1,8 +1,8 @@
-"""One player's seat at a table, played by a policy: cards and actions in, legal actions out.
+"""A policy's seat at a table: receives cards and actions, returns legal actions.
 
-A seat remembers where in the policy's tree the hand is.  A bet that the tree has not is taken for one that it has, by
-`mccfr.games.translation`, drawn once when it is seen and kept for the rest of the hand, so that later streets follow
-from one reading; what the seat did itself is known and never drawn again.
+A seat keeps its place in the policy's tree. A bet outside the tree is translated to one in the tree
+(`mccfr.games.translation`). The translation is drawn once and kept for the rest of the hand. The seat's own actions
+need no translation.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from mccfr.tables.simplified import FOLD, check_threshold, simpler_rows
 
 @dataclass(frozen=True)
 class PolicySpec(PlayerSpec):
-    """A policy, and how it is to be played: as `Seat` takes it."""
+    """A policy and its play options, as in `Seat`."""
 
     policy: Behaviour
     purify: bool = False
@@ -37,40 +37,40 @@ class PolicySpec(PlayerSpec):
 
     @property
     def game(self) -> Game:
-        """As `PlayerSpec.game`."""
+        """The policy's game."""
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """As `PlayerSpec.player`; the seat reads the table's betting by its own policy's tree."""
+        """Return a new seat; it translates the table's betting into its own policy's tree."""
         del betting
         return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
 
     def fingerprint(self) -> str:
-        """As `PlayerSpec.fingerprint`."""
+        """Return the play options as text."""
         return "purified" * self.purify + f" above {self.threshold!r}" * (self.threshold > 0)
 
 
 class Seat(Player):
-    """A policy at one seat of a two-player game of the poker family, hand after hand.
+    """A policy at one seat of a two-player poker game, hand after hand.
 
     Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.
 
     Attributes:
-        policy:  what is played
-        reading: where in the policy's tree the hand is taken to be
+        policy:  the policy
+        reading: current translation of the hand into the policy's tree
     """
 
     @checked
     def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
-        """Sit down.
+        """Prepare the seat.
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
-        seed       of what is drawn: bets that the tree has not, and actions
-        purify     always the likeliest action, of several the first that is no fold: a row that was never reached says
-                   nothing, and is no reason to give up the pot
-        threshold  actions played with less probability than this are never played
+        seed       of random translations and actions
+        purify     always play the likeliest action; among equals the first that is no fold, so that rows never
+                   reached do not fold
+        threshold  actions with a lower probability are never played
 
-        Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside of 0 to 1.
+        Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside 0 to 1.
         """
         check_threshold(threshold)
         self.policy, self.purify, self.threshold = policy, purify, threshold
@@ -83,13 +83,13 @@ class Seat(Player):
         self._range: npt.NDArray[np.int32] | None = None
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
-        """As `Player.deal`; `ValueError` for cards that are no hand too."""
+        """Begin a hand; `ValueError` also for invalid cards."""
         super().deal(position, hand, number)
         if self.policy.game.cards.cards_on(0) == 0:
             self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
 
     def board(self, cards: str) -> None:
-        """As `Player.board`."""
+        """Set the current board."""
         super().board(cards)
         self._bucket = self._range = None
 
@@ -123,7 +123,7 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """[A] what the seat plays with its hand at `reading.node`, in the order of the node's children."""
+        """Return [A] the probabilities for the seat's hand at `reading.node`, in the order of its children."""
         node = self.reading.node
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // 2
@@ -131,9 +131,9 @@ class Seat(Player):
         return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
-        """[H, A] what every hand - in hold'em every combination - would play at `reading.node`, as it is written.
+        """Return [H, A] every hand's probabilities at `reading.node`, without purification or threshold.
 
-        0 where a hand hits the board.  Raises `ValueError` where the board of the street has not been told.
+        They are 0 for hands that share a card with the board. Raises `ValueError` if the street's board is missing.
         """
         node = self.reading.node
         if self._range is None:
@@ -142,16 +142,19 @@ class Seat(Player):
         return self.policy.rows(node, self._range)[0]
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """[H, A] what hands of these buckets really do at a decision: as it is written, purified, without the rare."""
+        """Return [H, A] the probabilities of hands of these buckets at a node, as played by the seat.
+
+        Purification and threshold are applied.
+        """
         return self._as_played(node, self.policy.rows(node, buckets)[0])
 
     @cached_property
     def dealing(self) -> DealtCards:
-        """Hands and boards, numbered as `range_strategy` has them."""
+        """Hands and boards, numbered as in `range_strategy`."""
         return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """[n, A] rows of a decision, purified and without the rare."""
+        """Return [n, A] rows of a decision after purification and threshold."""
         tree = self.policy.game.tree
         folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
         return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)

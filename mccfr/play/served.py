@@ -1,7 +1,8 @@
-"""A hand that a server deals by JSON: what it tells, followed by the rules, and what the player answers.
+"""Plays one hand at a JSON server: validates the server's state by the rules and answers.
 
-Servers tell a hand anew with every answer, after they have acted.  Actions are `k` (check), `c`, `f` and `bN`, N the
-chips put in on this street, with `/` between streets; an all-in may end with the `/` of streets left, or without.
+Servers send the whole hand with every response, after their own action. Actions are `k` (check), `c`, `f` and `bN`,
+with N the chips on this street, and `/` between streets. An all-in may end with the `/` of the remaining streets, or
+without.
 """
 
 import re
@@ -17,19 +18,19 @@ from mccfr.play.player import Player
 from mccfr.play.web import MOST_BYTES
 
 GAME = HoldemGame()
-"""What is played at these servers: stacks of 20,000 in every hand, blinds 50/100."""
+"""The servers' game: stacks of 20,000 in every hand, blinds 50/100."""
 _TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
 
 
 class SeenHand(NamedTuple):
-    """What a server tells of a hand.
+    """A hand as sent by a server.
 
-    position  the player's: 0 is the big blind, 1 the button
-    hand      his cards
-    other     the other's, "" where they are not shown
-    betting   as actions stand above
-    board     all cards that lie
-    won       chips that the player has won; None where the hand is not over
+    position  of the player: 0 is the big blind, 1 the button
+    hand      the player's cards
+    other     the opponent's cards, "" if not shown
+    betting   actions as described in the module
+    board     all board cards
+    won       chips that the player has won; None if the hand is not over
     """
 
     position: int
@@ -44,12 +45,12 @@ class ServedHand:
     """A player's hand at a server."""
 
     def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
-        """`number` names what the player draws."""
+        """Take the player and the rules; `number` seeds the player's draws."""
         self._player, self._rules, self._number = player, rules, number
         self._dealt: tuple[int, str] | None = None
 
     def answer(self, seen: SeenHand) -> str | FinishedHand:
-        """The player's action, or the hand where it is over; `TableError` where the server says what cannot be."""
+        """Return the player's action, or the finished hand; `TableError` for an invalid state."""
         where, own = f"hand {self._number}", (seen.position, seen.hand)
         if self._dealt is None:
             read_cards(f"{seen.hand}|")
@@ -73,7 +74,7 @@ class ServedHand:
         return _said(game.state, self._player.choose())
 
     def folded(self, seen: SeenHand) -> FinishedHand:
-        """The hand that was told last as it ends by the player's fold, which a server has heard and not told."""
+        """Return the last hand as ended by the player's fold, for a fold whose response was lost."""
         betting = seen.betting + "f"
         won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
         assert won is not None
@@ -82,7 +83,7 @@ class ServedHand:
         return found
 
     def _won(self, seen: SeenHand, holes: tuple[str, str], board: Sequence[str], game: Played) -> float:
-        """Chips that position 0 has won: what the server says, which must be what cards and betting come to."""
+        """Return position 0's chips from the server, validated against cards and betting."""
         won, where = seen.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
@@ -99,7 +100,7 @@ class ServedHand:
 
 
 def read_betting(rules: BettingRules, text: Any, where: str) -> Played:
-    """The betting of an action string; `TableError`, from `where` on, for what is none."""
+    """Parse an action string; `TableError` with the prefix `where` if it is invalid."""
     if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
         raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
     state: BettingState | int = rules.start()
@@ -125,20 +126,20 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> Played:
 
 
 def _said(state: BettingState, action: str) -> str:
-    """An action as servers take it."""
+    """Return an action in the servers' form."""
     if action == "c":
         return "c" if state.facing else "k"
     return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
 
 
 def check_game(game: HoldemGame, who: str) -> None:
-    """Raise `ValueError` where a policy is for other stacks or blinds than the server's."""
+    """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
     if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
         raise ValueError(f"the server plays with {game_text(GAME)}, and {who} is for {game_text(game)}")
 
 
 def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
-    """A server's list of so many cards; `TableError`, from `where` on."""
+    """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
     fine = isinstance(given, list) and len(given) in counts
     if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
         raise TableError(f"{where} is {shown(repr(given))}, and not {' or '.join(map(str, counts))} cards")

@@ -1,8 +1,7 @@
-"""A player at a server with Slumbot's interface: hands of hold'em by JSON over HTTP.
+"""Client of servers with Slumbot's interface: plays hold'em hands as JSON over HTTP.
 
-`/new_hand` deals and `/act` takes an action; both answer with the hand as it stands (`mccfr.play.served`).  A hand is
-over exactly when `winnings` is there, which may be at once.  Answers carry a token, which may change at any time: the
-newest one goes with the next request.
+`/new_hand` deals and `/act` takes an action; both return the current hand (`mccfr.play.served`). A hand is over if
+and only if `winnings` is present. Responses may carry a new token, which goes with the next request.
 """
 
 from collections.abc import Mapping
@@ -24,13 +23,13 @@ class SlumbotSession:
         self._token: str | None = None
 
     def login(self, name: str, password: str) -> None:
-        """Play as a user of the server's; `TableError` where it does not take him."""
+        """Log in as a user of the server; `TableError` if it refuses."""
         self._asked("login", {"username": name, "password": password})
         if self._token is None:
             raise TableError("the server has taken the name and given no token")
 
     def play_hand(self, number: int) -> FinishedHand:
-        """Play a hand to its end; `TableError` where the server fails, or says what cannot be."""
+        """Play a hand to its end; `TableError` if the server fails or sends an invalid hand."""
         where, served = f"hand {number}", ServedHand(self._player, self._rules, number)
         answer = self._asked("new_hand", {})
         position = answer.get("client_pos")
@@ -49,7 +48,7 @@ class SlumbotSession:
             answer = self._asked("act", {"incr": found})
 
     def _asked(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the server answers, with the newest token."""
+        """Return the server's response, and keep its newest token."""
         answer = self._post(where, body if self._token is None else {**body, "token": self._token})
         if not isinstance(answer, dict):
             raise TableError(f"the server's answer to /{where} is no JSON object")

@@ -1,7 +1,7 @@
-"""A person at the table: told what happens in words, asked for what to do.
+"""A human player at the terminal: prints events in words and prompts for actions.
 
-Amounts are big blinds where the game has one, else chips, and bets are those of the street: a raise to 6 before the
-flop puts in 6 with the blind, and a bet of 6 on the turn 6 more than there were.
+Amounts are in big blinds if the game has one, otherwise in chips. Bets are totals on the street: a raise to 6 before
+the flop includes the blind, and a bet of 6 on the turn adds 6.
 """
 
 import re
@@ -35,62 +35,62 @@ Tell = Callable[[str], None]
 
 
 class LeaveError(Exception):
-    """The person wants to stop."""
+    """Raised when the human player quits."""
 
 
 class Money(NamedTuple):
-    """How chips are told: in big blinds, or as they are."""
+    """Formats chips as big blinds or as chips."""
 
     unit: float
 
     def text(self, chips: float) -> str:
-        """An amount with its unit."""
+        """Return an amount with its unit."""
         return f"{amount_text(round(chips / self.unit, 2))} {'chips' if self.unit == 1 else 'BB'}"
 
 
 def money_of(game: Game) -> Money:
-    """In big blinds where a game has one."""
+    """Return the format of a game's amounts: big blinds if it has one."""
     return Money(game.big_blind_chips or 1.0)
 
 
 def role(game: Game, position: int) -> str:
-    """Who sits at a position."""
+    """Return the name of a position."""
     if game.big_blind_chips:
         return "the button and small blind" if position else "the big blind"
     return "second to act" if position else "first to act"
 
 
 class Person(Program):
-    """Plays by asking."""
+    """A player who asks a human for each action."""
 
     def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
-        """
-        game  that is played
-        ask   answers a prompt; raises `EOFError` where there is no more
-        tell  takes a line
+        """Take the game and the terminal's functions.
+
+        ask   returns the answer to a prompt; raises `EOFError` at the end of input
+        tell  prints a line
         """
         super().__init__(betting)
         self._ask, self._tell, self._game, self._money = ask, tell, game, money_of(game)
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
-        """As `Player.deal`."""
+        """Begin a hand and print position and cards."""
         super().deal(position, hand, number)
         self._tell(f"\nHand {self._hands + 1}: you are {role(self._game, position)}. Your cards: {spaced(hand)}")
 
     def board(self, cards: str) -> None:
-        """As `Player.board`."""
+        """Set the board and print it."""
         before, state = self.cards, self.state
         super().board(cards)
         if cards != before and not isinstance(state, int):
             self._tell(f"  Board: {spaced(cards)}, pot {self._money.text(sum(state.put_in))}")
 
     def see(self, action: str) -> None:
-        """As `Player.see`."""
+        """Print and record the policy's action."""
         self._tell(f"  The policy {self._done(action)}")
         super().see(action)
 
     def act(self, random: Random) -> str:
-        """As `Program.act`: asks until the answer is legal."""
+        """Ask until the answer is a legal action."""
         del random
         while True:
             try:
@@ -112,7 +112,7 @@ class Person(Program):
             self._tell(f"  {problem}")
 
     def _choices(self) -> str:
-        """What may be done, for the prompt."""
+        """Return the legal choices for the prompt."""
         state = self.state
         assert not isinstance(state, int)
         to_call = state.to_call - state.put_in[self.position]
@@ -129,7 +129,7 @@ class Person(Program):
         return ", ".join([*found, "? helps"])
 
     def _problem(self, action: str) -> str:
-        """Why an action cannot be; "" where it can."""
+        """Return why an action is illegal; "" if it is legal."""
         state = self.state
         assert not isinstance(state, int)
         if action == "f" and not self.may_fold:
@@ -146,7 +146,7 @@ class Person(Program):
         return ""
 
     def _read(self, text: str) -> str | None:
-        """An answer as an action; None where it is none."""
+        """Parse an answer to an action; None if it is invalid."""
         if text in _FOLDS:
             return "f"
         if text in (*_CALLS, *_CHECKS):
@@ -172,7 +172,7 @@ class Person(Program):
         return f"r{amount_text(float(round(target)) if whole else target)}"
 
     def _done(self, action: str) -> str:
-        """What an action of the other's is called."""
+        """Return an action of the policy in words."""
         state = self.state
         assert not isinstance(state, int)
         if action == "f":
@@ -189,20 +189,20 @@ class Person(Program):
 
 
 class PersonHand(NamedTuple):
-    """A hand against a person: the person's position, what the person won, in chips, and all cards that were needed."""
+    """A hand against a human: the human's position, the human's chips won, and all dealt cards."""
 
     position: int
     won: float
-    shared: bool  # the pot, at a showdown
+    shared: bool  # the showdown was a tie
     line: str
     hands: tuple[str, str]
     board: str
 
 
 def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, tell: Tell) -> Iterator[PersonHand]:
-    """Have a person play hands against a policy, from either seat in turn; until he leaves.
+    """Yield hands of a human against a policy, with alternating seats, until the human quits.
 
-    ask, tell  as `Person` takes them
+    ask, tell  as in `Person`
 
     Raises `ValueError` for a game that deals no cards beside its tree.
     """
@@ -221,7 +221,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
 
 def _ended(game: Game, dealing: DealtCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
-    """What came of a hand."""
+    """Return the result of a hand."""
     last, result = dealing.streets - 1, 0.0
     street = last if played.showdown else played.states[-1].street
     if played.showdown:
@@ -234,7 +234,7 @@ def _ended(game: Game, dealing: DealtCards, deal: Deal, played: PlayedHand, posi
 
 
 def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
-    """How a hand has ended, as it is told."""
+    """Return the end of a hand in words."""
     money, shown = money_of(game), ""
     if played.showdown:
         board = f" on {spaced(hand.board)}" if hand.board else ""
@@ -246,7 +246,7 @@ def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
 
 
 def history(game: Game, number: int, hand: PersonHand) -> str:
-    """A line about a hand that is over, with all cards."""
+    """Return one line about a finished hand, with all cards."""
     own, other = spaced(hand.hands[hand.position]), spaced(hand.hands[1 - hand.position])
     board = f" | {spaced(hand.board)}" if hand.board else ""
     won = ("+" if hand.won > 0 else "-" if hand.won < 0 else "") + money_of(game).text(abs(hand.won))
@@ -254,6 +254,6 @@ def history(game: Game, number: int, hand: PersonHand) -> str:
 
 
 def spaced(cards: str) -> str:
-    """Cards with blanks between them, where they are two characters each."""
+    """Return two-character cards separated by blanks; other text unchanged."""
     pairs = re.findall("[2-9TJQKA][cdhs]", cards)
     return " ".join(pairs) if "".join(pairs) == cards else cards

@@ -1,4 +1,4 @@
-"""JSON over HTTP: what bots ask of servers, a connection for each request."""
+"""HTTP client for JSON servers, with a new connection for each request."""
 
 import http.client
 import json
@@ -12,11 +12,11 @@ from mccfr.play.acpc import TableError, shown
 
 MOST_BYTES = 1 << 20
 Post = Callable[[str, Mapping[str, Any] | None], Any]
-"""Sends a JSON object to an address below the server's, None to ask for what lies there, and gives back what comes."""
+"""Posts a JSON object to a path below the server's URL (None: a GET request) and returns the response's JSON."""
 
 
 class StatusError(TableError):
-    """A server answers with an error, of this HTTP status."""
+    """Raised for a response with an HTTP error status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -24,18 +24,18 @@ class StatusError(TableError):
 
 
 class CutError(TableError):
-    """There is no connection to a server, or it was cut: it may have heard the request or not."""
+    """Raised if there is no connection or it was lost; the server may have received the request."""
 
 
 def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None) -> Post:
-    """Requests of a server.
+    """Return a function for requests to a server.
 
     url      such as "https://slumbot.com/api"
-    seconds  without an answer after which a server is given up
-    secret   headers that nobody on the way may read
+    seconds  time limit of a response
+    secret   headers that need TLS
 
-    Raises `ValueError` for another kind of address, and for one without TLS that is not this machine's beside a
-    secret; requests raise `CutError`, `StatusError`, and `TableError` where the server does not answer in time.
+    Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
+    Requests raise `CutError`, `StatusError`, and `TableError` on timeout.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -70,7 +70,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
 
 
 def _here(host: str) -> bool:
-    """Whether a host is this machine."""
+    """Return whether a host is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -78,7 +78,7 @@ def _here(host: str) -> bool:
 
 
 def read_body(where: str, status: int, data: bytes) -> Any:
-    """The JSON of an answer, None where it is none; `StatusError` for another status than 200 and 201."""
+    """Return the JSON of a response, None if invalid; `StatusError` for a status other than 200 and 201."""
     try:
         found = json.loads(data) if len(data) <= MOST_BYTES else None
     except (ValueError, RecursionError):

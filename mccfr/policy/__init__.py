@@ -1,4 +1,4 @@
-"""Policies: the normalised, quantised average strategy as a directory of flat arrays, written, checked and read."""
+"""Policies: directories of flat arrays that hold a quantised average strategy and its game."""
 
 from mccfr.policy.profile import Behaviour, Profile
 from mccfr.policy.read import Policy, verify_policy

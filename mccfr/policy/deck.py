@@ -1,4 +1,4 @@
-"""A whole deck whose bucket tables are mapped from a policy directory: read where they lie, nothing is copied."""
+"""A whole deck that looks up buckets in tables mapped from a policy directory, without copying them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _PERMUTATIONS = 24
 
 @cache
 def holds_card() -> npt.NDArray[np.bool_]:
-    """[52, 1326] whether each combination holds each card."""
+    """Return a mask [52, 1326]: True if the combination contains the card."""
     found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
     cards = hand_cards(CARD_COUNT, 2)
     for place in range(2):
@@ -32,12 +32,12 @@ def holds_card() -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class MappedTables:
-    """What finds a hand's bucket.  S streets.
+    """Mapped tables that give a hand's bucket.  S streets.
 
     buckets      S × [canonical boards, 1326] uint8, uint16 or uint32
-    location     S × [C(52, n)] int32 by the rank of a board, or None on a street without a board
-    permutation  [24, 1326] int16
-    counts       [S] buckets that each table knows
+    location     S × [C(52, n)] int32 by the rank of a board; None on a street without board
+    permutation  [24, 1326] int16: the combination that each one becomes under a suit permutation
+    counts       [S] number of buckets of each table
     """
 
     buckets: Sequence[GuardedTable]
@@ -48,12 +48,18 @@ class MappedTables:
 
 @dataclass(frozen=True)
 class MappedDeck(WholeDeck):
-    """A deck that looks buckets up in a policy's files; `load` makes copies in memory for what takes no other form."""
+    """Whole deck that reads buckets from a policy's mapped files.
+
+    Code that needs arrays in memory gets copies from `load`.
+    """
 
     tables: MappedTables | None = None
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """As `WholeDeck.board_row`; `OSError` where a row is damaged that was not checked before."""
+        """Return the buckets [1326] of all hands on a board, as `WholeDeck.board_row`.
+
+        Checks each row's checksum on first use and raises `OSError` if it is damaged.
+        """
         assert self.tables is not None
         index, permutation = 0, 0
         locations, table = self.tables.location[street], self.tables.buckets[street]
@@ -75,7 +81,10 @@ class MappedDeck(WholeDeck):
 
 
 def load_tables(tables: Sequence[GuardedTable], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
-    """Each street's table in memory, checked, in the dtype that `abstraction` has for so many buckets [S]."""
+    """Return each street's bucket table in memory, after comparing its checksums.
+
+    counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
+    """
     loaded = []
     for table, count in zip(tables, counts, strict=True):
         rows, dtype = table.whole(), bucket_dtype(count)

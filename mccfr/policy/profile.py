@@ -1,4 +1,4 @@
-"""A strategy profile: a game, and what both players do in it, whether that is in memory or in a policy directory."""
+"""Strategy profiles: a game with the strategies of both players, in memory or in a policy directory."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from mccfr.trees.compiled import DECISION
 
 
 class Behaviour(ABC):
-    """What queries, seats and exports ask for rows."""
+    """A game and both players' strategies, as queries, play and exports read them."""
 
     game: Game
 
@@ -23,28 +23,28 @@ class Behaviour(ABC):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """What hands with the buckets [n] play at a decision: probabilities [n, A], and the weight [n] behind each row.
+        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
 
-        Uniform where the weight is 0; a bucket below 0 stands for a hand that cannot be, and has zeros.  Raises
-        `ValueError` for a node that is no decision or an unknown bucket.
+        A row is uniform if its weight is 0.  A bucket below 0 marks an impossible hand; its row is all 0.  Raises
+        `ValueError` for a node that is no decision, or an unknown bucket.
         """
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """[A] probability of each action of a decision, in the order of the node's children; raises as `rows`."""
+        """Return the probability [A] of each action, in the order of the node's children; raises as `rows`."""
         place(self.game, node, bucket)
         return self.rows(node, np.array([bucket]))[0][0]
 
     def weight(self, node: int, bucket: int) -> float:
-        """Accumulated weight behind a row; 0: never reached.  Raises as `rows`."""
+        """Return the accumulated weight of a row; 0: never reached.  Raises as `rows`."""
         place(self.game, node, bucket)
         return float(self.rows(node, np.array([bucket]))[1][0])
 
 
 @dataclass(frozen=True)
 class Profile(Behaviour):
-    """A strategy in the game that it is for, whose cards say which bucket each of its hands has.
+    """A strategy in memory and its game, whose cards give the bucket of each hand.
 
-    `prepared` is what an evaluation method has made of the game before, for other strategies (`Method.prepared`).
+    prepared  result of `Method.prepared` for this game, to be shared by evaluations of several strategies; None: none
     """
 
     game: Game
@@ -54,7 +54,7 @@ class Profile(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """As `Behaviour.rows`."""
+        """Return probabilities [n, A] and weights [n] of the buckets [n]."""
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = place(self.game, node, int(known.max(initial=0)))
         found, weight = self.strategy.blocks[block].rows(row, slice(slot, slot + count), known)
@@ -62,7 +62,7 @@ class Profile(Behaviour):
         return found, weight
 
     def fingerprint(self) -> str:
-        """SHA-256 of the betting tree, the numbers of buckets and every row, for `what` of `play_units`."""
+        """Return a SHA-256 of the betting tree, the numbers of buckets and all rows (hexadecimal)."""
         digest = hashlib.sha256("".join(self.game.tree.label).encode())
         _add(digest, self.game.buckets)
         for rows in self.strategy.blocks:
@@ -73,7 +73,7 @@ class Profile(Behaviour):
 
 
 def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
-    """(block, row, first slot, number of actions) of an infoset; `ValueError` if there is no such infoset."""
+    """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist."""
     arrays = game.tree.arrays
     require(node, int, "node")
     require(bucket, int, "bucket")
@@ -90,5 +90,5 @@ def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
 def _add(digest: Any, array: npt.NDArray[Any]) -> None:
     digest.update(f"{array.dtype.str}{array.shape}".encode())
     if array.size and array.strides[0] == 0:
-        array = array[:1]  # one row that every bucket has
+        array = array[:1]  # all buckets share one row in memory
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))

@@ -1,4 +1,4 @@
-"""Reading a policy directory: rows of probabilities by mapped lookup, and the game rebuilt from its own arrays."""
+"""Opens policy directories: maps the tables, rebuilds the game and reads rows."""
 
 import importlib
 import os
@@ -35,13 +35,13 @@ from storage.manifest import read_manifest
 from storage.npy import read_npy
 from storage.outputs import check_output
 
-_MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
+_MAX_TEXT_BYTES = 1 << 31  # largest file of labels or infoset names
 _LINES_FILE = f"{LINES}.json"
 _SUM_TOLERANCE = 1e-9
 
 
 class Policy(Behaviour):
-    """An open policy directory.  Tables stay on the disk and are mapped; the game is in memory.
+    """An open policy directory.  Tables are mapped from the disk; the game is in memory.
 
     Attributes:
         path, meta: the directory and its `meta.json`
@@ -59,8 +59,8 @@ class Policy(Behaviour):
     ) -> None:
         """
         tables   shares and weights of each block
-        values   {file: array} of what buckets win where streets begin
-        checked  all rows of the tables are known to be sound
+        values   {file: array} of values at the first decisions of streets
+        checked  True if all rows of the tables have been checked
         """
         self.path, self.meta, self.game = path, meta, game
         self._tables, self._values, self._checked = tables, values, checked
@@ -68,14 +68,14 @@ class Policy(Behaviour):
         self._weights = [weights.rows for _, weights in tables]
         self._total = int(meta["quantisation"]["total"])
         arrays = game.tree.arrays
-        # Gathered once, because four look-ups of single cells cost as much as all the rest of one.
+        # Stacked once, because reading four single cells takes half of the time of a look-up.
         self._places = np.stack([arrays.block, arrays.row, arrays.slot, arrays.count], axis=1, dtype=np.int32)
         self._buckets = game.buckets.tolist()
-        # Of each block and bucket, whether its pieces of the tables have been compared with their checksums.
+        # For each block and bucket: 1 if its pieces of the tables have been compared with their checksums.
         self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
-        """[block, row, first slot, number of actions], as `place` finds it."""
+        """Return [block, row, first slot, number of actions], as `place`."""
         if type(node) is type(bucket) is int and 0 <= node < len(self._places):
             found: list[int] = self._places[node].tolist()
             if found[0] >= 0 and 0 <= bucket < self._buckets[found[0]]:
@@ -86,17 +86,16 @@ class Policy(Behaviour):
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
         """Open a policy.
 
-        check  True: length and checksum of every file, and the sum of every row, are compared, which reads all of it
-               once.  False, for programs that open one policy often: of the tables of probabilities, weights and a
-               deck's buckets only the lengths, so that opening takes no longer for large ones; look-ups then compare
-               the checksum of the piece of a table that they touch, once, and refuse a row that does not sum to its
-               total.
+        check  True: compare length and checksum of every file, and the sum of every row.
+               False: compare only the lengths of the large tables, so that opening a large policy is fast.  A look-up
+               then compares the checksum of the piece that it reads, once, and the sum of its row.
 
-        Raises `FileNotFoundError` where there is no policy, `DamagedError` where a file is missing, damaged or a link,
-        `UnreadableError` where the system cannot read one, `ValueError` for another format or version (with both in the
-        message) and for arrays that do not fit; every message names the file.
+        The large tables are those of probabilities, weights and a deck's buckets.  An export that replaces the
+        directory later does not change an open policy.
 
-        All is of the version that has the name now: an export that takes its place does not change an open policy.
+        Raises `FileNotFoundError` if there is no policy, `DamagedError` for a missing or damaged file or a link, and
+        `UnreadableError` if the system cannot read a file.  Raises `ValueError` for another format or version, and for
+        arrays that do not fit.  Every message names the file.
         """
 
         def read(inside: Path) -> Policy:
@@ -115,7 +114,7 @@ class Policy(Behaviour):
 
     @classmethod
     def _read(cls, path: Path, inside: Path, meta: Mapping[str, Any], fields: MetaFields, *, checked: bool) -> "Policy":
-        """A policy whose files, which lie `inside`, are what `meta` states; `checked`: those of the tables too."""
+        """Return a policy from files in `inside` that match `meta`; `checked`: the tables match too."""
         arrays, texts, values = {}, {}, {}
         for name in set(meta["files"]) - fields.tables - {_LINES_FILE}:
             stem, _, ending = name.rpartition(".")
@@ -141,7 +140,7 @@ class Policy(Behaviour):
         return cls(path, meta, game, tables, values, checked)
 
     def row_problems(self) -> list[str]:
-        """One sentence for each block's first row that does not sum to its total, or whose weight is none."""
+        """Return one sentence for the first invalid row (sum or weight) of each block that has one."""
         problems = []
         for block, (shares, weights) in enumerate(zip(self._shares, self._weights, strict=True)):
             if weights.size:
@@ -150,12 +149,12 @@ class Policy(Behaviour):
         return [problem for problem in problems if problem]
 
     def _require_rows(self) -> None:
-        """Raise `OSError` where a row is none."""
+        """Raise `OSError` if a row is invalid."""
         for problem in self.row_problems():
             raise DamagedError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
-        """Compare what a look-up touches of a block with its checksums."""
+        """Compare a bucket's pieces of a block's tables with their checksums."""
         for table in self._tables[block]:
             table.check(bucket)
         self._compared[block][bucket] = 1
@@ -165,7 +164,7 @@ class Policy(Behaviour):
         return DamagedError(f"{self.path}: a row of {where} is damaged: run mccfr verify")
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
-        """As `Behaviour.probabilities`; `OSError` for a damaged row."""
+        """Return the probability [A] of each action; `OSError` for a damaged row."""
         block, row, slot, count = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -179,7 +178,7 @@ class Policy(Behaviour):
     def rows(
         self, node: int, buckets: npt.NDArray[np.integer]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """As `Behaviour.rows`; `OSError` for a damaged row."""
+        """Return probabilities [n, A] and weights [n] of the buckets [n]; `OSError` for a damaged row."""
         known, dead = np.maximum(buckets, 0), buckets < 0
         block, row, slot, count = self._place(node, int(known.max(initial=0)))
         if not self._checked:
@@ -195,7 +194,7 @@ class Policy(Behaviour):
         return found, weight
 
     def weight(self, node: int, bucket: int) -> float:
-        """As `Behaviour.weight`, in float32; `OSError` for a damaged row."""
+        """Return the weight of a row, rounded to float32; `OSError` for a damaged row."""
         block, row, _, _ = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
@@ -203,7 +202,7 @@ class Policy(Behaviour):
 
     @checked
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-        """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
+        """Return the strategy at the decision that a line leads to (`mccfr.policy.query.query`)."""
         return query(self, line, hand, board)
 
     @checked
@@ -215,13 +214,13 @@ class Policy(Behaviour):
         board: str | None = None,
         replace: bool = False,
     ) -> Path:
-        """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); returns what was written.
+        """Write the strategy as "csv", "parquet" or "openspiel" (`mccfr.policy.export`); return `out`.
 
-        board    csv, parquet: rows of hands on this board, "" for none; None: of buckets
-        replace  whether an export of another run or solver may be replaced
+        board    csv, parquet: write rows of hands on this board ("" for no board); None: rows of buckets
+        replace  True: an export of another run or solver may be replaced
 
-        Raises `ValueError` for another format, and for one that this game or installation has not; `FileExistsError`
-        where something else is at `out`.
+        Raises `ValueError` for another format, or one that this game or installation does not support.  Raises
+        `FileExistsError` if something else is at `out`.
         """
         from mccfr.policy.export import BY_HAND, LISTS, PROVENANCE, export  # which is above what reads policies
 
@@ -239,11 +238,13 @@ class Policy(Behaviour):
 
     @checked
     def frame(self, board: str | None = None) -> Any:
-        """The strategy as a pandas DataFrame: a row for each infoset and action, columns as of `export`.
+        """Return the strategy as a pandas DataFrame: one row for each infoset and action.
 
-        board  rows of hands on this board, "" for none; None: of buckets
+        The columns are those of the CSV export.
 
-        Raises `ValueError` without pandas, and for what is no board of the game.
+        board  rows of hands on this board ("" for no board); None: rows of buckets
+
+        Raises `ValueError` without pandas, and for an invalid board.
         """
         from mccfr.policy.export.rows import COLUMNS, strategy_rows
 
@@ -255,7 +256,7 @@ class Policy(Behaviour):
         return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
 
     def _repr_html_(self) -> str:
-        """For notebooks: what hands do at the first decision, where the game has hands."""
+        """Return the first decision as HTML for notebooks, or the policy's name if the game has no hands."""
         from mccfr.policy.html import first_decision_html
 
         try:
@@ -267,13 +268,13 @@ class Policy(Behaviour):
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
     def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
-        """[buckets] what a player's buckets win at a decision that begins a street (`mccfr.policy.values`)."""
+        """Return the expected values [buckets] of a player at a node that begins a street."""
         return find_values(self.path, self.meta, self._values, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:
-        """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.
+        """Return the whole strategy; its blocks stay mapped and become dense only while they are read.
 
-        Raises `OSError` where a row is damaged, however the policy was opened.
+        Raises `OSError` if a row is damaged, with any `check` at opening.
         """
         if not self._checked:
             for block in self._tables:
@@ -286,12 +287,12 @@ class Policy(Behaviour):
 
 
 def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:
-    """Columns of rows: by `take`, which copies them of all rows first, where these are few, and else by indices."""
+    """Return `table[rows, columns]`; for tables that are short beside `rows`, by `take`, which is faster."""
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
 
 def read_meta(path: Path) -> dict[str, Any]:
-    """What a policy's directory says of itself; raises as `Policy.open`."""
+    """Return the `meta.json` of a policy directory; raises as `Policy.open`."""
     return read_directory(path, _read_meta)
 
 
@@ -304,7 +305,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 
 def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
-    """Return the checksums of pieces of tables, [P]."""
+    """Return the checksums [P] of pieces of tables."""
     found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
     if found is None or found.ndim != 1 or found.dtype != np.uint32:
         raise ValueError(f"{ROW_CHECKSUMS_FILE} is missing from {META}, or is no list of uint32")
@@ -312,7 +313,7 @@ def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -
 
 
 def _map(guards: Guards, inside: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
-    """A table mapped for reading; a block without rows has no file."""
+    """Return a table mapped for reading; an empty one for a block without rows, which has no file."""
     if name is None:
         return GuardedTable("", np.zeros(shape, dtype), None, guards.checksums)
     array = read_npy(inside / name, mapped=True)
@@ -322,13 +323,13 @@ def _map(guards: Guards, inside: Path, name: str | None, shape: tuple[int, int],
 
 
 def verify_policy(path: Path) -> list[str]:
-    """Check every byte of a policy directory, and that every row is one.
+    """Check every byte and every row of a policy directory; return one sentence for each problem.
 
-    Returns one sentence for each thing that is wrong: files missing, extra, links, of another length or checksum,
-    arrays that do not fit each other, rows with a wrong sum, weights that are negative or not finite, row checksums
-    that are not those of the tables, lines that are not those of the tree.  Empty for a sound policy.
+    Problems are files that are missing, extra, links, or of another length or checksum, and arrays that do not fit.
+    Further problems are invalid rows, and row checksums or lines that differ from the tables and the tree.  The list is
+    empty for a valid policy.
 
-    Raises `UnreadableError` where the system cannot read a file.
+    Raises `UnreadableError` if the system cannot read a file.
     """
     path = Path(path)
 
@@ -353,7 +354,7 @@ def verify_policy(path: Path) -> list[str]:
 
 
 def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[str]:
-    """What is wrong with files that say again, for other readers, what others hold."""
+    """Return problems of row checksums and lines, which must match the tables and the tree."""
     files = policy.meta["files"]
     known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
     if set(fields.row_checksums.tables) != known:
@@ -370,7 +371,7 @@ def _derived_problems(policy: Policy, inside: Path, fields: MetaFields) -> list[
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """What is wrong with a policy's arrays is said with its name."""
+    """Add the policy's name to a `ValueError` about its arrays."""
     try:
         yield
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""From the arrays and texts of a policy directory back to the game."""
+"""Rebuilds the game from the arrays and texts of a policy directory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "
 
 @dataclass(frozen=True)
 class Guards:
-    """What compares rows of the mapped tables of a policy with their checksums.
+    """Row checksums of a policy's mapped tables.
 
-    path       of the policy
-    fields     of its meta.json
-    checksums  [P] uint32
-    checked    the tables were checked in whole: nothing is left to compare
+    path       directory of the policy
+    fields     its meta.json
+    checksums  [P] uint32, of the pieces of all tables
+    checked    True if the tables have been checked as a whole, so that look-ups compare nothing
     """
 
     path: Path
@@ -52,7 +52,10 @@ class Guards:
     checked: bool
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
-        """A mapped table by the name of its file; `ValueError` where it has no checksums."""
+        """Return a mapped table, guarded by its checksums; `ValueError` if it has none.
+
+        name  of the file
+        """
         stated = self.fields.row_checksums
         if name not in stated.tables:
             raise ValueError(f"{META} states no row checksums of {name}")
@@ -61,9 +64,10 @@ class Guards:
 
 
 def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
-    """The game of a policy directory; tables of a whole deck are looked at only where they were `checked`.
+    """Return the game of a policy directory.
 
-    Raises `ValueError`, with the file's name, where arrays are missing, do not fit each other or are out of range.
+    Validates the tables of a whole deck only if `guards.checked`.  Raises `ValueError`, with the file's name, for
+    arrays that are missing, do not fit each other or are out of range.
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)
@@ -131,7 +135,7 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable:
-    """Return what meta.json says of a street's bucket table."""
+    """Return the entry of a street's bucket table in meta.json."""
     if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
         raise ValueError(f"{META} does not have {name} in its bucket_tables")
     return meta.bucket_tables[street]
@@ -170,7 +174,7 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:
-    """What makes buckets [S, 2] of those in tables, where the policy has histories."""
+    """Return the recall of buckets [S, 2] (`abstraction.history`); None without history files."""
     found = [arrays.get(f"{HISTORY}{street}") for street in range(len(buckets))]
     counts = buckets.max(axis=1).tolist()
     for street, history in enumerate(found):
@@ -195,7 +199,7 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> Listed
 
 
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
-    """A street's buckets with NO_BUCKET where a hand is impossible: int32, if the file is what it should be."""
+    """Return a street's buckets as int32, with NO_BUCKET for impossible hands."""
     name = f"cards_bucket_street{street}"
     table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")
     if table.dtype != np.dtype(stated.dtype):

@@ -1,4 +1,7 @@
-"""Whose export lies at a path: one takes the place of an earlier one of the same run, and of no other by itself."""
+"""Decides whether an export may replace the one at its path.
+
+An export of the same run is replaced; one of another run only with `--replace`.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -9,22 +12,22 @@ from storage.directory_lock import read_directory
 from storage.json_files import read_json
 
 RUN_ID = "run_id"
-"""The key of a provenance that says which run it is; absent or null: nobody knows, so it is another's."""
+"""Key of the run's id in a provenance; if it is absent or null, the export counts as another run's."""
 
 FindProvenance = Callable[[Path], Mapping[str, Any] | None]
-"""Where an export of one format at a path comes from; None: there is none of this format."""
+"""Returns the provenance of the export at a path; None if there is no export of this format."""
 
 
 def provenance_in(document: Any) -> Mapping[str, Any]:
-    """The provenance in what an export says of itself; {} where it says nothing."""
+    """Return the `provenance` of an export's description; {} if it has none."""
     found = document.get("provenance") if isinstance(document, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | None:
-    """Return the provenance in a directory's manifest; None where there is none that says that it is of a format.
+    """Return the provenance in a directory's manifest; None if the directory is not of format `form`.
 
-    Raises `UnreadableError` where the system cannot read the manifest.
+    Raises `UnreadableError` if the system cannot read the manifest.
     """
     try:
         content = read_directory(path, lambda inside: read_json(inside / manifest))
@@ -34,9 +37,13 @@ def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | N
 
 
 def replaceable(found: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:
-    """What `storage.outputs` asks before an export of the run `run_id` takes the place of what is at a path.
+    """Return the check that `storage.outputs` calls before it replaces an export.
 
-    It raises `FileExistsError` for an export of another run, unless `replace`.
+    The check returns False for a path that holds no export of this format.  It raises `FileExistsError` for an export
+    of another run, unless `replace`.
+
+    found   returns the provenance of the export at a path
+    run_id  of the run that is exported; None: unknown
     """
 
     def may(path: Path) -> bool:

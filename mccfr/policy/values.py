@@ -1,13 +1,13 @@
-"""Values in a policy: what each bucket wins where a street begins, when both players play the policy from there on.
+"""Expected values of each bucket at the first decisions of streets, if both players follow the policy.
 
-    values_root_street1.npy       [R] int32: decisions of the tree that begin the street, ascending
-    value_street1_player0.npy     [buckets, R] float32: chips of the whole hand that a hand of the bucket wins there
+    values_root_street1.npy       [R] int32: decision nodes that begin the street, one for each betting line, ascending
+    value_street1_player0.npy     [buckets, R] float32: chips won over the whole hand by a hand of the bucket
 
-`values` of meta.json names them street by street.  A value is the mean over the bucket's hands and over boards, weighed
-by the deal and by what the other player may hold there; times the weight of the other's hands that a hand meets it is
-its counterfactual value.  It is one of play by the policy, not of a best response: re-solving with it as alternatives
-is an estimate, and not safe.  NaN stands where the other player never comes, or no board was drawn that shows the
-bucket.
+`values` of meta.json names the files by street.  A value is the mean over the bucket's hands and over boards, weighted
+by the deal and the opponent's range.  A hand's counterfactual value is this value times the total weight of the
+opponent's hands that are possible beside it.  NaN: the opponent never comes here, or no sampled board has the bucket.
+
+The values are not those of best responses.  Re-solving with them as alternative payoffs is therefore not safe.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Values = npt.NDArray[np.float32]
 
 
 class StreetValues(NamedTuple):
-    """Values of a street for one player: `nodes` [R] that begin it, `value` [buckets, R] chips."""
+    """Values of one player on one street: `nodes` [R], its first decisions; `value` [buckets, R] chips."""
 
     street: int
     player: int
@@ -33,10 +33,10 @@ class StreetValues(NamedTuple):
 
 
 class PolicyValues(NamedTuple):
-    """Values of all streets, player after player, and how they were found.
+    """Values of all streets and players, and their precision.
 
-    boards  that were drawn; None: all were walked, and values are exact
-    seed    of drawn boards
+    boards  number of sampled boards; None: all boards were walked, and the values are exact
+    seed    of the sampled boards
     """
 
     streets: Sequence[StreetValues]
@@ -44,7 +44,7 @@ class PolicyValues(NamedTuple):
     seed: int = 0
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What the files hold, by their names."""
+        """Return the arrays by file name."""
         found: dict[str, npt.NDArray[Any]] = {}
         for one in self.streets:
             found[_root_file(one.street)] = np.asarray(one.nodes, np.int32)
@@ -52,7 +52,7 @@ class PolicyValues(NamedTuple):
         return found
 
     def fields(self) -> dict[str, Any]:
-        """`values` of meta.json."""
+        """Return the `values` field of meta.json."""
         streets = sorted({one.street for one in self.streets})
         return {
             "of": "the policy against itself",
@@ -80,7 +80,7 @@ class _ValueFields(msgspec.Struct, frozen=True):
 
 
 def is_value_file(name: str) -> bool:
-    """Return whether a file of a policy holds values, or where they are."""
+    """Return whether a file of a policy holds values or their nodes."""
     return name.startswith(("values_root_street", "value_street"))
 
 
@@ -92,13 +92,14 @@ def find_values(
     node: int,
     player: int,
 ) -> Values:
-    """[buckets] float32: what a player's buckets win at a decision that begins a street.
+    """Return the values [buckets] float32 of a player at a street's first decision.
 
     path    of the policy, for messages
-    meta    the policy's `meta.json`, whose files have been compared with it
+    meta    the policy's `meta.json`, whose files have been checked against it
     arrays  {file: array} of the files with values
 
-    Raises `ValueError` for a policy without values, a node that begins no street, and files that do not fit.
+    Raises `ValueError` for a policy without values, a node that is no street's first decision, and files that do not
+    fit.
     """
     if player not in (0, 1):
         raise ValueError(f"player = {player}: it must be 0 or 1")

@@ -1,9 +1,9 @@
-"""Writing a policy directory: whole under its final name, or not at all.
+"""Writes a policy directory, which appears complete under its final name or not at all.
 
-Policies of one abstraction have the same bucket tables, 0.2 GB in whole hold'em.  A table that lies in a policy beside
-the new one, under the same name and with the same bytes, is not written again: the new directory gets a hard link to
-it.  So every policy holds all its files and can be moved, copied or removed by itself, and those side by side share the
-space.  All bytes are compared before that, not checksums: a damaged table never gets into a new policy.
+Policies of one card abstraction have the same bucket tables, 0.2 GB in whole hold'em.  If a policy in the same folder
+has a table of the same name and bytes, the new policy gets a hard link to it.  So policies share the space, and each
+can be moved, copied or removed alone.  The bytes are compared, not the checksums, so that a damaged table is never
+linked.
 """
 
 import json
@@ -34,12 +34,12 @@ _COMPARED_BYTES = 1 << 22
 
 
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Where a directory comes from that says of itself that it is a policy, of whatever version; None: it is none."""
+    """Return the provenance of a policy directory of any version; None if it is no policy."""
     return provenance_of(path, META, FORMAT)
 
 
 def is_policy(path: Path) -> bool:
-    """Whether a directory says of itself that it is a policy, of whatever version."""
+    """Return whether a directory's manifest declares a policy, of any version."""
     return policy_provenance(path) is not None
 
 
@@ -55,17 +55,17 @@ def write_policy(
     values: PolicyValues | None = None,
     replaceable: Callable[[Path], bool] = is_policy,
 ) -> None:
-    """Write `strategy` as a policy directory at `out`; see `mccfr.policy.layout` for what is in it.
+    """Write `strategy` as a policy directory at `out`; `mccfr.policy.layout` describes the files.
 
     game_document  the `[game]` table of the run's configuration
     quantise       "uint8" or "uint16"
-    provenance     JSON that says where the strategy comes from: checkpoint, nodes touched, iterations, source identity
-    abstraction    what made the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
-    values         what buckets win where streets begin; None: not in the policy
-    replaceable    whether what is at `out` may be replaced, which happens in one step
+    provenance     JSON: checkpoint, nodes touched, iterations and identity of the run
+    abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
+    values         values at the first decisions of streets; None: not written
+    replaceable    returns whether the path may be replaced, which happens in one step
 
-    Raises `FileExistsError` where it may not, `ValueError` where the strategy does not fit the game or the values are
-    not JSON, `OSError` where the disk fails; `out` is then as it was.
+    Raises `FileExistsError` if `out` may not be replaced, and `OSError` if the disk fails.  Raises `ValueError` if the
+    strategy does not fit the game or a value is not JSON.  `out` is then unchanged.
     """
     tables = _table_arrays(game, strategy, quantise)
     fields = {
@@ -94,10 +94,10 @@ def write_policy(
 
 
 class _Writer:
-    """Writes the files of one policy and keeps what meta.json states of them."""
+    """Writes the files of one policy and collects their entries for meta.json."""
 
     def __init__(self, directory: Path, others: Sequence[Path]) -> None:
-        """`others` are policies whose tables may be shared."""
+        """Write into `directory`; `others` are policies whose tables may be linked."""
         self._directory, self._others = directory, others
         self._files: dict[str, tuple[int, Checksum]] = {}
         self._checksums = RowChecksums()
@@ -105,8 +105,8 @@ class _Writer:
     def array(self, name: str, array: npt.NDArray[Any], *, shared: bool = False, cut: bool = False) -> None:
         """Write an array.
 
-        shared  a policy beside this one may have it; it then gets row checksums too
-        cut     with row checksums
+        shared  True: link to the same file of another policy if there is one; adds row checksums
+        cut     True: add row checksums
         """
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
         if shared or cut:
@@ -118,34 +118,34 @@ class _Writer:
             self._files[name] = durable.write_file(path, npy_pieces(array))
 
     def texts(self, name: str, texts: list[str]) -> None:
-        """Write a list of text."""
+        """Write a list of texts."""
         self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
 
     def finish(self) -> dict[str, Any]:
-        """Write the row checksums; what meta.json says of them and of all files."""
+        """Write the row checksums; return the fields of meta.json on them and on all files."""
         self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
         return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
 
     def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, Checksum] | None:
-        """Link to the same array of another policy; its length and CRC-32C, or None where there is none."""
+        """Link to the same array of another policy; return its length and CRC-32C, or None if there is none."""
         for other in self._others:
             source = other / path.name
             if source.is_symlink() or not source.is_file():
                 continue
             try:
                 durable.link_file(source, path)
-            except OSError:  # another file system, or one that has no hard links, or too many to this file
+            except OSError:  # another file system, one without hard links, or too many links to this file
                 continue
             if _holds(path, npy_pieces(array)):
                 with path.open("rb") as file:
-                    durable.fsync_file(path, file)  # whoever has copied the other policy may not have done that
+                    durable.fsync_file(path, file)  # the other policy may have been copied here without fsync
                 return durable.checksum_file(path)
             durable.remove_file(path)
         return None
 
 
 def _policies_in(folder: Path) -> list[Path]:
-    """The policies in a folder, by name."""
+    """Return the policies in a folder, by name."""
     if not folder.is_dir():
         return []
     found = []
@@ -157,7 +157,7 @@ def _policies_in(folder: Path) -> list[Path]:
 
 
 def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:
-    """Whether a file holds exactly these bytes; what cannot be read does not."""
+    """Return whether a file holds exactly these bytes; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             for piece in pieces:
@@ -172,7 +172,7 @@ def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:
 
 
 def _plain(value: Any, what: str) -> Any:
-    """A value as JSON reads it back: tuples become lists."""
+    """Return a value in the form that JSON reads back, with lists for tuples."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -180,12 +180,12 @@ def _plain(value: Any, what: str) -> Any:
 
 
 def _text_lines(texts: list[str]) -> bytes:
-    """A JSON list with one text on each line."""
+    """Return a JSON list with one text on each line."""
     return ("[\n" + ",\n".join(json.dumps(text, ensure_ascii=False) for text in texts) + "\n]\n").encode()
 
 
 def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
-    """Shares and weights of every block that has rows, by file name."""
+    """Return shares and weights of every block that has rows, by file name."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     blocks = 2 * game.tree.streets
     if len(strategy.probability) != blocks or len(strategy.weight) != blocks:
@@ -205,7 +205,7 @@ def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.N
 
 
 def _narrow(weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
-    """Weights in float32; what is not zero stays so, and what is too large becomes the largest number."""
+    """Return weights in float32, clipped so that positive ones stay positive and finite."""
     if not np.all(weight >= 0):
         raise ValueError("the strategy holds a negative weight or one that is not a number")
     return np.where(weight > 0, np.clip(weight, _FLOAT32.tiny, _FLOAT32.max), 0).astype(np.float32)

@@ -1,7 +1,7 @@
-"""Where the average strategies of one run disagree: by street, and by how many actions lead to a decision.
+"""Distance between the average strategies of one run, by street and number of earlier actions.
 
-Over all infosets where they can be listed; where cards are dealt from the whole deck, over deals of a seed: at all
-decisions of either player, whatever the opponent did to get there.
+It covers all infosets if they can be listed.  For cards dealt from the whole deck it covers sampled deals, at all
+decisions of either player.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,17 +18,17 @@ from mccfr.solvers.deep.dealt_cfr import is_dealt
 from mccfr.tables.strategy import Strategy
 from storage.checkpoint import Checkpoint
 
-_MOST_INFOSETS = 20_000_000  # of a game whose averages are compared at all of them
-_DEALS = 1000  # of one whose averages are compared on deals
+_MOST_INFOSETS = 20_000_000  # limit for the comparison at all infosets
+_DEALS = 1000  # sampled deals of a game whose cards are dealt from the whole deck
 
 
 class Disagreement(NamedTuple):
-    """Of decisions on a street that so many actions lead to.
+    """Distance between two average strategies at the decisions of one street and depth.
 
-    street
-    depth     actions before, both players'
-    infosets  with weight in the first average; of deals, one for each deal and decision
-    mean      of half the sum of |difference| over actions, by the weight of the first average
+    street    number of the street
+    depth     number of actions before, by both players
+    infosets  number with weight in the first average; on deals, one for each deal and decision
+    mean      total variation distance (half the sum of |difference|), weighted by the first average's weights
     """
 
     street: int
@@ -38,9 +38,9 @@ class Disagreement(NamedTuple):
 
 
 def disagreements(game: Game, pairs: Iterable[tuple[Strategy, Strategy]]) -> list[Disagreement]:
-    """How far the second strategies of pairs are from the first, by street and depth.
+    """Return the distances of pairs (first, second) of strategies, by street and depth.
 
-    Several pairs are of parts of the infosets, as of some deals each.  What a first one never reaches is left out.
+    pairs  each covers a part of the infosets, such as some deals; infosets that the first never reaches are left out
     """
     totals = dict[tuple[int, int], list[float]]()
     for one, other in pairs:
@@ -53,7 +53,7 @@ def disagreements(game: Game, pairs: Iterable[tuple[Strategy, Strategy]]) -> lis
 
 
 def _add(game: Game, one: Strategy, other: Strategy, totals: dict[tuple[int, int], list[float]]) -> None:
-    """Add (infosets, weight, weight times distance) to totals by street and depth, in place."""
+    """Add (infosets, weight, weight times distance) to `totals` by street and depth, in place."""
     tree, arrays = game.tree, game.tree.arrays
     done = set[tuple[int, int]]()
     for node in tree.decisions.tolist():
@@ -72,7 +72,10 @@ def _add(game: Game, one: Strategy, other: Strategy, totals: dict[tuple[int, int
 
 
 def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
-    """HTML of how far a run's other averages are from its first; "" where it has one, or too many infosets."""
+    """Return HTML on the distances of a run's other averages to its first.
+
+    "" if the run has one average, or too many infosets.
+    """
     names = run.algorithm.averages.names
     if len(names) < 2 or (game.infosets.sum() > _MOST_INFOSETS and not is_dealt(game)):
         return ""
@@ -89,13 +92,13 @@ def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
 
 
 def _everywhere(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
-    """Of each other average with the first, over all infosets."""
+    """Return the distances of each other average to the first, over all infosets."""
     first, *others = (checkpoint_average(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
     return [disagreements(game, [(first, other)]) for other in others]
 
 
 def _on_deals(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
-    """The same on deals."""
+    """Return the distances of each other average to the first, over sampled deals."""
     first, *others = (checkpoint_networks(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
     parts = list(deal_parts(game, _DEALS, run.config.solver.seed))
     return [disagreements(game, ((first.on_deals(p), other.on_deals(p)) for p in parts)) for other in others]

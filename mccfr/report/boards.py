@@ -1,4 +1,4 @@
-"""The boards that a report shows, and which infosets hands are on them."""
+"""Boards shown in a report, with the buckets of all hands on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ NO_BOARD = -1
 class Board:
     """A board of one street.  H hands.
 
-    parent  its number on the street before, among the boards shown; NO_BOARD on the first street
-    bucket  [2, H] int32 bucket of each player's hand; below 0 where the hand cannot be held
+    parent  index of the board of the street before, among the shown ones; NO_BOARD on the first street
+    bucket  [2, H] int32 bucket of each player's hand; below 0: impossible hand
     """
 
     street: int
@@ -32,13 +32,13 @@ class Board:
 
 @dataclass(frozen=True)
 class ShownCards:
-    """Hands of a game and the boards that are shown.  H hands.
+    """Hands of a game and the boards shown in a report.  H hands.
 
     names       H texts
-    hand_cards  [H, 2] cards by number, -1 where a hand has fewer
-    reach       [2, H] float64 weight of each player's hands before anything is played
-    boards      the first street's before the second's ...
-    left_out    number of boards of listed streets that are not shown
+    hand_cards  [H, 2] cards by number, -1 for missing cards
+    reach       [2, H] float64 weight of each player's hands before the first action
+    boards      in order of streets
+    left_out    number of listed boards that are not shown
     """
 
     names: Sequence[str]
@@ -49,10 +49,11 @@ class ShownCards:
 
 
 def shown_cards(game: Game, wanted: Sequence[str], count: int) -> ShownCards:
-    """Hands and boards of a report.
+    """Return hands and boards of a report.
 
-    wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
-    Raises `ValueError` for a game without cards and for a text that is no board of the game.
+    wanted  boards as text; none: up to `count` boards of each later street, evenly spaced
+
+    Raises `ValueError` for a game without cards, and for an invalid board.
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has no cards beside its tree: a report shows ranges; use `mccfr query`")
@@ -77,7 +78,7 @@ def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count:
 
 
 def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[int]]:
-    """Indices of the boards shown on each street, ascending, with the boards that each comes from."""
+    """Return the indices of shown boards on each street, ascending, including the parents of shown boards."""
     found: list[set[int]] = [set() for _ in range(cards.streets)]
     for text in wanted:
         street, indices = _find(cards, text)
@@ -96,7 +97,7 @@ def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[
 
 
 def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
-    """The street and indices of a board given as text, which may leave out the board that the game begins with."""
+    """Return street and indices of a board given as text, with or without the game's initial board."""
     problem: ValueError | None = None
     for street in range(cards.streets):
         try:

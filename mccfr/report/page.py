@@ -1,6 +1,6 @@
-"""Style and script of a report: those that the page of `mccfr view` has as well, and its own, as one text each.
+"""Style and script texts of a report, partly shared with the page of `mccfr view`.
 
-Scripts write text as text only, never as markup, and load nothing.
+Scripts insert texts as text, never as markup, and load nothing.
 """
 
 from importlib.resources import files
@@ -11,10 +11,10 @@ def _static(*names: str) -> str:
 
 
 def style() -> str:
-    """All style sheets of a report."""
+    """Return all style sheets of a report as one text."""
     return _static("strategy.css", "report.css")
 
 
 def script(name: str = "report.js") -> str:
-    """All scripts of a report, `name` its own."""
+    """Return all scripts of a report as one text; `name` is its own script."""
     return _static("strategy.js", name)

@@ -152,7 +152,7 @@ class Spots:
         }
 
     def spot(self, line: str, board: str = "") -> dict[str, Any]:
-        """Return the spot of a line on a board; docs/view.md lists the fields.
+        """Return the spot of a line on a board; docs/http.md lists the fields.
 
         line   text that `mccfr.trees.lines` reads, with any legal bets in games with real betting
         board  all board cards of the line's street

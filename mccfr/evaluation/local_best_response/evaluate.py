@@ -1,4 +1,4 @@
-"""What local best response wins from a policy: over every deal of a small game, else over drawn ones."""
+"""Computes LBR's chips against a policy: over all deals of a small game, or over drawn deals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,31 +29,30 @@ from mccfr.rng import EVALUATION, new_stream, uniform
 
 DEFAULT_HANDS = 10_000
 LEAST_HANDS = 100
-"""Fewer have no interval that holds: few hands lose or win whole stacks."""
+"""Least number of deals: with fewer the interval is unreliable, as few hands win or lose whole stacks."""
 LEAST_BOARDS, DEFAULT_BOARDS = 20, 100
-"""The same where hands are solved again, and all are played on each board."""
+"""The same in boards for a re-solving policy, where all hands are played on each board."""
 MOST_ENUMERATED = 3_000
-"""Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
-POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
+"""Largest number of (hand, board) pairs of both seats for which all deals are enumerated."""
+POLICY_DRAWS = 1  # worker number of the random stream for lines against a re-solving policy
 
 STEP = 1 / 2
-"""Of the first pot: a line of the betting is drawn as a street begins, where hands are solved again, for so much that
-is at stake."""
+"""Share of the initial pot: stakes for which one line is drawn at the start of a street, against re-solving."""
 FOLLOWED = 2 / 3
-"""Of the first pot: with more at stake, every action of the policy is followed, and not one of several."""
+"""Share of the initial pot: actions of the policy with larger stakes are all followed, not sampled."""
 
 
 @dataclass(frozen=True)
 class LocalBestResponse:
-    """What the responder wins.
+    """Result of LBR.
 
-    mean_chips  chips a hand, the mean over both seats
-    ci95_chips  95 % interval for it by Student's t, from how deals differ; of no width where it is exact
-    seat_chips  chips a hand in each seat
-    gain_chips  what he takes less from the policy when it solves its hands again than when it does not, on the same
-                deals, and its interval; None where it does not
-    hands       deals that were drawn, each played from both seats; None where all were looked at
-    units       the same, or how many hands of the responder on boards there are
+    mean_chips  the responder's chips per hand, the mean over both seats
+    ci95_chips  95 % interval of it by Student's t over deals; of zero width if it is exact
+    seat_chips  chips per hand in each seat
+    gain_chips  reduction of the responder's chips by the policy's re-solving, on the same deals, and its 95 %
+                interval; None without re-solving
+    hands       deals drawn, each played from both seats; None if all were enumerated
+    units       the same, or the number of (hand, board) pairs if all were enumerated
     seed        of the deals
     """
 
@@ -76,26 +75,26 @@ def local_best_response(
     betting: Translation | InTree | None = None,
     resolve: Settings | None = None,
 ) -> LocalBestResponse:
-    """Chips a hand that local best response wins from a policy.
+    """Return the chips per hand that local best response wins from a policy.
 
-    setting   which actions the responder may take, one of SETTINGS
-    hands     deals that are drawn, each played from both seats, at least LEAST_HANDS.  None: every deal where the game
-              is small, else as many as `effort` has time for, or DEFAULT_HANDS; with `resolve` boards, LEAST_BOARDS and
-              DEFAULT_BOARDS
-    progress  called after each deal with the deals played and their number
-    betting   that he plays; None: real bets in whole hold'em, and those of the tree where cards are listed, so that
-              there the figure is one of the game that exact exploitability is of
-    resolve   how the policy solves its hands again, whole no-limit hold'em only; it is played as it is as well, so that
-              both are compared on the same deals, each of them a board with all hands
+    setting   actions that the responder may take, one of SETTINGS
+    hands     deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
+              otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with
+              LEAST_BOARDS and DEFAULT_BOARDS
+    progress  called after each deal with the number done and the total
+    betting   that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
+              exact exploitability
+    resolve   re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving
+              is played on the same boards, for comparison
 
-    Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
-    `play_units`.
+    Raises `ValueError` for an unknown setting, too few hands, or a game without cards beside its tree; also raises
+    as `play_units`.
     """
     check_setting(setting)
     least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
     if hands is not None and hands < least:
         raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
-    # STREETS begins with the last of the hand.
+    # STREETS lists the last street first.
     solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
     lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
     deals = listed_deals(side)
@@ -127,10 +126,10 @@ def local_best_response(
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
-    """[n, 2] chips of each seat less what goes with luck [n, 2 or 0], whose mean is known to be 0 (a control variate).
+    """Return [n, 2] chips of each seat with luck [n, 2 or 0] of known mean 0 as a control variate.
 
-    How many chips go with it is fitted on every other unit and taken off the units between, both ways: what is fitted
-    on the units that it is taken off would move their mean.
+    The factor is fitted on every other sample and applied to the rest, both ways. Fitting on the same samples would
+    bias the mean.
     """
     found = chips.copy()
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
@@ -142,13 +141,13 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 
 
 def _betting(side: Profile) -> Translation | InTree:
-    """What the responder bets by."""
-    real = real_betting(side.game)  # refuses games without cards
+    """Return the default betting of the responder."""
+    real = real_betting(side.game)  # raises for games without cards
     return real if side.game.cards.boards is None else InTree(side.game.tree)
 
 
 def listed_deals(side: Profile) -> int:
-    """Pairs of a hand and a full board, of both seats; 0 where boards are not listed."""
+    """Return the number of (hand, full board) pairs of both seats; 0 if boards are not listed."""
     cards = side.game.cards
     if cards.boards is None:
         return 0
@@ -157,7 +156,7 @@ def listed_deals(side: Profile) -> int:
 
 
 def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
-    """Chips that the responder wins in each seat, over every deal and all that the policy may do."""
+    """Return the responder's exact chips in each seat, over all deals and all actions of the policy."""
     table = ListedTable(side.game.cards.listed())
     found = [0.0, 0.0]
     for seat in range(2):
@@ -169,7 +168,10 @@ def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tupl
 
 
 def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Actions after which more than `large` chips are at stake; of the others one, drawn by them, stands for all."""
+    """Return (action, factor) of all actions with stakes above `large`, and of one drawn for the rest.
+
+    The rest is drawn in proportion to stakes, and the factor makes it unbiased.
+    """
     followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
     small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]
     if not small:
@@ -181,7 +183,7 @@ def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[
 
 
 class _DeckUnits(Units):
-    """Deals of the whole deck: chips won in each seat, and the luck that each seat had."""
+    """Samples from the full deck: the responder's chips in each seat, and the luck in each seat."""
 
     fields = 4
 
@@ -191,7 +193,7 @@ class _DeckUnits(Units):
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one deal's [4] chips and luck by seat."""
         board, hands, state = self._table.unit(unit)
         found = np.zeros(4)
         choose = partial(drawn_actions, state, self._large)
@@ -203,10 +205,10 @@ class _DeckUnits(Units):
 
 
 class _ResolvedUnits(_DeckUnits):
-    """Boards of the whole deck against a policy that solves its hands again, and against the same as it is.
+    """Boards of the full deck against a re-solving policy, and against the same policy without re-solving.
 
-    Chips won in each seat of the first, and of the second: the mean over all the responder's hands.  Lines of both are
-    drawn by the same numbers.
+    A sample has [2, 2] chips of the responder by variant and seat, the mean over all its hands. Lines for both
+    variants are drawn with the same random numbers.
     """
 
     def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
@@ -215,7 +217,7 @@ class _ResolvedUnits(_DeckUnits):
         self._step = STEP * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one board's [4] chips: with re-solving by seat, then without."""
         board, _, _ = self._table.unit(unit)
         streets = [Rivals(board, street, unit) for street in range(len(self._table.known))]
         found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
@@ -228,7 +230,7 @@ class _ResolvedUnits(_DeckUnits):
 
 
 class _ListedUnits(Units):
-    """Deals of listed cards, the same; both seats draw boards by the same numbers."""
+    """Deals of listed cards: chips in each seat; both seats draw boards with the same random numbers."""
 
     fields = 2
 
@@ -238,7 +240,7 @@ class _ListedUnits(Units):
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one deal's [2] chips by seat."""
         state, table = new_stream(self._seed, 0, EVALUATION, unit), self._table
         first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
         beside = np.cumsum(table.prior(0, first))

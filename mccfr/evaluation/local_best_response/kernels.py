@@ -1,4 +1,4 @@
-"""Kernels of local best response: strategy rows of a range, and one hand against all others over run-outs."""
+"""Kernels of LBR: strategy rows of a range, and one hand against all others over run-outs."""
 
 from abstraction.evaluator import fill_board_strengths
 from abstraction.kernels.jit import njit
@@ -8,11 +8,11 @@ from mccfr.tables.row_tables import gather_rows
 
 @njit
 def shared_out(tables, row, buckets, weight, out):
-    """Share out the weights of all hands over the actions of a decision.
+    """Multiply the weights of all hands by their action probabilities at one decision.
 
     tables   RowTables of one block
     row      of the decision
-    buckets  [H] int32 of each hand; any where its weight is 0
+    buckets  [H] int32 of each hand; arbitrary if its weight is 0
     weight   [H] float64
     out      [A, H] float64 weight of each hand times its probability of each action, in place
     """
@@ -26,9 +26,9 @@ def shared_out(tables, row, buckets, weight, out):
 def meet_all(strength, hand, balance, met):
     """Compare one hand with every other on full boards.
 
-    strength  [R, H] int16 order at the showdown of each board, -1 where the board hits a hand
-    balance   [H] int32 boards where `hand` wins, less those where it loses, in place
-    met       [H] int32 boards that leave both, in place; hands that share a card with `hand` mean nothing
+    strength  [R, H] int16 showdown rank on each board, -1 if the board shares a card with the hand
+    balance   [H] int32 boards that `hand` wins minus boards it loses, in place
+    met       [H] int32 boards compatible with both hands, in place; arbitrary for hands that share a card with `hand`
     """
     balance[:] = 0
     met[:] = 0
@@ -52,11 +52,11 @@ def fill_run_outs(tables, boards, strength):
 
 @njit
 def draw_boards(state, deck, known, boards):
-    """Fill up boards with cards drawn without replacement (Fisher & Yates), in place.
+    """Complete boards with cards drawn without replacement (Fisher & Yates), in place.
 
-    state   [4] uint64 of the generator, advanced in place
-    deck    [n] int8 cards that are left, in any order; shuffled in place
-    known   cards that lie on every board already
+    state   [4] uint64 random state, advanced in place
+    deck    [n] int8 remaining cards, shuffled in place
+    known   number of cards that each board already has
     boards  [R, >= known] int8
     """
     for board in range(boards.shape[0]):

@@ -1,10 +1,10 @@
-"""Local best response to a policy that solves its hands again from a street on (`mccfr.play.resolving`).
+"""Local best response to a policy that re-solves from some street on (`mccfr.play.resolving`).
 
-Until then the policy is where its tree has it.  When the street begins, all the places where it may be become one: what
-it plays from there on depends on what both players have seen, and on its hand.
+Before that street the policy's place in its tree is a distribution, as usual. From that street on, its play depends
+only on public information and its hand, so all places merge into one public state.
 
-Solving is what costs, and what is solved depends on board and betting alone.  So on each board the responder plays all
-of his hands at once, each as it would alone, and only lines of the betting are drawn, as a street begins.
+Re-solving is expensive and depends only on board and betting. On each board the responder therefore plays all its
+hands at once, each as if alone. Only betting lines are drawn, at the start of each street.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,27 +26,30 @@ from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.rng import uniform
 
 ENUMERATED = 2_000
-"""Run-outs that all are looked at of."""
+"""Largest number of run-outs that are all enumerated."""
 
 
 class Rivals:
-    """All hands of both players on a unit's board as far as a street has it."""
+    """All hands of both players on a sample's board, up to a street."""
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
-        """`seed` of the boards that settle an all-in before the flop."""
+        """Take the board and street; `seed` draws the boards that settle an all-in before the flop."""
         self._board, self.street, self._seed = board, street, seed
         self._cards: DealtCards = board.table.cards
         self.known = tuple(board.cards[: board.table.known[street]])
         self.live = ~board.hits(0, len(self.known)).astype(bool)
         left = CARD_COUNT - len(self.known)
-        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # of a pair of hands among all that the board leaves
+        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # probability of a pair of hands
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """[1326] the policy's bucket of each hand."""
+        """Return [1326] the policy's bucket of each hand."""
         return self._board.buckets(self.street)
 
     def met(self, weight: Floats) -> Floats:
-        """[1326] weight [1326] of the policy's hands beside each of the responder's."""
+        """Return [1326] for each responder hand the weight of the policy's hands that share no card with it.
+
+        weight  [1326] of the policy's hands
+        """
         return np.maximum(self._cards.disjoint_weight(weight), 0)
 
     def _run_outs(self, most: int, seed: int) -> RunOuts:
@@ -61,16 +64,24 @@ class Rivals:
         return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
 
     def won(self, weight: Floats) -> Floats:
-        """[1326] weight [1326] that each of the responder's hands beats less what beats it, by which he decides."""
+        """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions."""
         return win_minus_lose(self._cards, self._looked, weight)
 
     def settled(self, weight: Floats) -> Floats:
-        """[1326] the same, by which hands are paid: right in expectation over what is drawn for it."""
+        """Return [1326] the same for payoffs: unbiased over the boards drawn for it."""
         return win_minus_lose(self._cards, self._settling, weight)
 
 
 class _Line(NamedTuple):
-    """A line of the betting that has come to the next street: who may hold what, and how much it counts for."""
+    """A betting line that has reached the next street.
+
+    stake   expected stakes, which determine the probability of drawing the line
+    state   of the real betting
+    acted   all real actions so far
+    ranges  returns the policy's ranges after the line
+    own     [1326] the responder's hands that take it
+    factor  importance weight from earlier draws
+    """
 
     stake: float
     state: Any
@@ -81,7 +92,7 @@ class _Line(NamedTuple):
 
 
 class WholeRange(Responder):
-    """Local best response in one seat, with all hands at once; `own` [1326] are 0 for those that are not there."""
+    """Local best response in one seat with all hands at once; `own` [1326] is 0 for impossible hands."""
 
     def __init__(
         self,
@@ -92,9 +103,11 @@ class WholeRange(Responder):
         draws: npt.NDArray[np.uint64] | None,
         step: float,
     ) -> None:
-        """`draws` of the generator, and the chips that a line stands for which is drawn; None: all are followed.
+        """Take the arguments of `Responder` and:
 
-        `resolver` is None for a policy that is played as it is; others as `Responder`.
+        resolver  of the policy; None for a policy without re-solving
+        draws     random state for drawing lines; None: all lines are followed
+        step      stakes in chips for which one line is drawn
         """
         super().__init__(lines, rows, seat, all_of_them)
         self._resolver, self._draws, self._step = resolver, draws, step
@@ -104,11 +117,11 @@ class WholeRange(Responder):
 
     @staticmethod
     def weight(ranges: Any) -> Floats:
-        """[1326] weights of hands, wherever their player is."""
+        """Return [1326] weights of hands, summed over places."""
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[Rivals], own: Any) -> float:
-        """Chips a hand that the responder gets on a board, the mean over `own` of his hands."""
+        """Return the responder's chips per hand on a board, the mean over its hands `own`."""
         (state, readings), value = self._lines.betting.start(), 0.0
         self._known = [here.known for here in streets]
         begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
@@ -129,18 +142,19 @@ class WholeRange(Responder):
         return value
 
     def _checked_down(self, state: Any, weight: Floats, own: Any, here: Rivals) -> float:
-        """Chips if both only check and call from here on, by the chances on all boards to come; 0 if no line is drawn.
+        """Return chips if both players only check and call from here on; 0 if all lines are followed.
 
-        Known as a street ends for every line, and again as the next one begins for those that are drawn: the difference
-        is luck, of cards and draws.
+        A control variate over all boards to come. It is added at the end of a street for every line, and subtracted
+        at the next start for drawn lines.
         """
         if self._draws is None:
             return 0.0
         return float(self._lines.checked_down(state)[1] * (self.weight(own) @ here.won(weight)) * here.share)
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
-        """Which lines are followed, and by how much each then counts for more: with a chance of its stake over the
-        step, at distances of a step.
+        """Return (line, factor) of the lines to follow, by systematic sampling.
+
+        A line's probability is its stake divided by the step, at most 1; the factor is its inverse.
         """
         if self._draws is None or street == 0:
             return all_of_them(stakes)
@@ -149,7 +163,10 @@ class WholeRange(Responder):
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
     def _from(self, state: Any, ranges: Any, own: Any, here: Rivals, factor: float) -> float:
-        """Chips from a decision on that end on its street, times the share of pairs of hands and the factor."""
+        """Return chips from a decision on that end on its street, times pair probability and factor.
+
+        Lines that reach the next street are added to the list of lines.
+        """
         value = 0.0
         for action, mine, weight, following in self._branches(state, ranges, own, here):
             beside = here.met(weight)
@@ -169,7 +186,7 @@ class WholeRange(Responder):
                 value += self._from(after, following(), mine, here, factor)
             else:
                 stake = pairs * after.to_call * factor
-                if here.street:  # before the flop chances are those of some boards
+                if here.street:  # before the flop equities are not exact
                     value += factor * self._checked_down(after, weight, mine, here)
                 self._lines_on.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
             self._acted.pop()
@@ -178,7 +195,7 @@ class WholeRange(Responder):
     def _branches(
         self, state: Any, ranges: Any, own: Any, here: Rivals
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
-        """Of each action: whose hands of the responder and of the policy take it, and where the policy is then."""
+        """Return for each action: the responder's hands, the policy's weights, and its later ranges."""
         whole = self.weight(ranges)
         if state.player == self._seat:
             taken = partial(self.taken_for, ranges, state)
@@ -192,18 +209,18 @@ class WholeRange(Responder):
         return [(action, own, share, partial(self._entered, place, action, share)) for action, share in shares]
 
     def _entered(self, place: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
-        """Ranges after an action at a public state."""
+        """Return the ranges after an action at a public state."""
         return {place.after(action, self._known[min(place.state.street + 1, len(self._known) - 1)]): weight}
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """As `Responder.taken_for`: nothing is taken for anything else once hands are solved again."""
+        """Return the ranges after the responder's action; after re-solving there is no translation."""
         if not public(ranges):
             return super().taken_for(ranges, state, action)
         ((place, weight),) = ranges.items()
         return self._entered(place, action, weight)  # type: ignore[arg-type]
 
     def _chosen(self, state: Any, ranges: Any, own: Floats, here: Rivals) -> list[tuple[str, Floats]]:
-        """As `Responder.best_action`, of each hand: actions, and `own` of those hands that take it."""
+        """Return (action, `own` of the hands whose best action it is) for each action."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
@@ -214,7 +231,7 @@ class WholeRange(Responder):
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
     def _folding(self, state: Any, action: str, ranges: Any, dealt: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
-        """As `Responder._folding`, of each hand."""
+        """Return the folding weight and its showdown balance for each hand; see `Responder._folding`."""
         if not public(ranges):
             return super()._folding(state, action, ranges, dealt, known)
         ((place, weight),) = ranges.items()
@@ -224,12 +241,12 @@ class WholeRange(Responder):
 
 
 def _left(ranges: Any, here: Rivals) -> Any:
-    """What a street's board leaves."""
+    """Return the ranges without hands that share a card with the street's board."""
     if isinstance(ranges, dict):
         return {place: weight * here.live for place, weight in ranges.items()}
     return ranges * here.live
 
 
 def public(ranges: Any) -> bool:
-    """Whether places are public states already."""
+    """Return whether the places are public states of re-solving."""
     return isinstance(next(iter(ranges)), PublicState)

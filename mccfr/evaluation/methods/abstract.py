@@ -1,4 +1,4 @@
-"""Exploitability within the abstracted game: the method abstract."""
+"""The method `abstract`: exploitability inside the abstracted game."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class AbstractMethod(OverAllDeals):
-    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+    """Value and exploitability inside the abstracted game, where the responder sees only buckets."""
 
     name: ClassVar[str] = "abstract"
 
     def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
+        """Return why the abstract exploitability cannot be computed, or None."""
         from mccfr.evaluation.abstract import abstract_problem
 
         return abstract_problem(game)
@@ -29,11 +29,11 @@ class AbstractMethod(OverAllDeals):
         return evaluate_abstract(side.game, strategy)
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         mbb = record["exploitability_mbb"]
         size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
         return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the figure as a short text."""
         return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"

@@ -1,9 +1,10 @@
-"""Every lower bound on exploitability that a game has, one after another: the method bounds."""
+"""The method `bounds`: all lower bounds on exploitability of a game, one after the other."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import LowerBoundLine, LowerBoundMethod, exploitability_text, folding_mbb
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
+from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.options import BUDGET, SEED, WORKERS, MethodOptions
 from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from mccfr.policy.profile import Profile
 
 _DEFAULT_SECONDS = 600.0
-"""For all bounds of whole hold'em together."""
+"""Default time budget of all bounds together, for full-deck hold'em."""
 _KEPT = ("method", "setting", "from", "exploitability_chips", "exploitability_mbb", "ci95_chips", "ci95_mbb", "seconds")
 
 
 class BoundsOptions(MethodOptions, frozen=True):
-    """Options of bounds; the budget is that of all together."""
+    """Options of `bounds`; the budget is for all bounds together."""
 
     seed: Annotated[int, SEED] = 0
     workers: Annotated[int, WORKERS] = 1
@@ -28,34 +29,32 @@ class BoundsOptions(MethodOptions, frozen=True):
 
 
 class BoundsLine(LowerBoundLine):
-    """A line of the method bounds."""
+    """Record of the method `bounds`."""
 
     bounds: list[dict[str, Any]]
     folding_mbb: float | None
 
 
 class BoundsMethod(LowerBoundMethod):
-    """Every lower bound of a game, each by an opponent who plays otherwise; the figure is the largest."""
+    """All lower bounds of a game, each from a different responder; the result is the largest."""
 
     name: ClassVar[str] = "bounds"
     line: ClassVar[type[EvaluationLine]] = BoundsLine
     options: ClassVar[type[MethodOptions]] = BoundsOptions
 
     def suits(self, game: "Game") -> bool:
-        """As `Method.suits`: a run measures by one method, or by those that it names."""
+        """Return False: a run never selects this method by itself."""
         return False
 
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
-        """As `Method.find`."""
-        from mccfr.evaluation.methods.registry import measure
-
+        """Measure all bounds and return the fields of the largest, with a list of all."""
         parts = list(_parts(side.game))
         given: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
         if options.budget_seconds is not None or side.game.real_rules is not None:
             given["budget_seconds"] = (options.budget_seconds or _DEFAULT_SECONDS) / len(parts)
         found = []
         for number, (method, chosen) in enumerate(parts, 1):
-            found.append(measure(method.name, side, **given, **chosen))
+            found.append(measure_by(method, side, **given, **chosen))
             report_step("bound", number, len(parts))
         largest = max(found, key=lambda record: record["exploitability_chips"])
         fields = ("value_chips", *_KEPT[1:-1], "best_response_chips", "units")
@@ -66,7 +65,7 @@ class BoundsMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`: a line each, the largest last."""
+        """Return a table with one line for each bound, and the largest in the last line."""
         rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
         if record["folding_mbb"] is not None:
             rows.append(("(who always folds loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
@@ -75,16 +74,16 @@ class BoundsMethod(LowerBoundMethod):
         return "\n".join([*lines, f"{self.short(record)}, {took}"])
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the largest bound as a short text."""
         largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
         said = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
         return f"{said}, the largest of {len(record['bounds'])}: {_responder(largest)}"
 
 
 def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
-    """(method, options) of each bound: local best response, a best response from later streets, a trained one."""
+    """Return (method, options) of each bound: LBR, best responses from late streets, a trained one."""
     settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
-    whole = game.cards.boards is None  # a best response from the flop on takes a minute a board there
+    whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board
     first = game.tree.streets - 2 if whole else 0
     streets = [game.street_name(street) for street in range(max(first, 0), game.tree.streets)]
     return [

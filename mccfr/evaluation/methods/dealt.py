@@ -1,4 +1,4 @@
-"""What methods share that deal cards beside the tree, and those whose figure is a lower bound."""
+"""Base classes of methods that need cards beside the tree, and of methods that give lower bounds."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def street_number(game: "Game", name: str | int) -> int:
-    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
+    """Return the number of a street given by name in hold'em or by number; `ValueError` lists valid names."""
     names = [str(game.street_name(street)) for street in range(game.tree.streets)]
     if str(name) not in names:
         raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
@@ -17,17 +17,17 @@ def street_number(game: "Game", name: str | int) -> int:
 
 
 def in_mbb(game: "Game", chips: float) -> float | None:
-    """Thousandths of a big blind a game; None for games without one."""
+    """Return chips in milli big blinds; None for games without big blinds."""
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
 
 
 def folding_mbb(game: "Game") -> float | None:
-    """What a strategy loses that always folds, where it may: its antes and blinds; None for other games."""
+    """Return the mbb per game that an always-folding strategy loses; None for games without real rules."""
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
 
 
 def exploitability_text(record: Record) -> str:
-    """Exploitability in a few figures: as a share of the pot where that is asked for, else by the big blind if any."""
+    """Return exploitability as short text: percent of the pot if recorded so, else mbb/g, else chips."""
     if "exploitability_pot" in record:
         return f"{record['exploitability_pot']:.3%} of the pot"
     mbb = record["exploitability_mbb"]
@@ -35,15 +35,15 @@ def exploitability_text(record: Record) -> str:
 
 
 class OverDeals(Method):
-    """A method that deals cards beside the tree, as not every game does."""
+    """A method for games that deal cards beside their tree."""
 
     def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
+        """Return a problem for games without such cards, or None."""
         return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
 
 class LowerBoundLine(EvaluationLine):
-    """A line of a method whose figure is a lower bound on exploitability, in expectation."""
+    """Record of a method whose result is in expectation a lower bound on exploitability."""
 
     ci95_chips: tuple[float, float]
     exploitability_chips: float
@@ -54,23 +54,23 @@ class LowerBoundLine(EvaluationLine):
 
 
 class LowerBoundMethod(OverDeals):
-    """A method whose figure is a lower bound on exploitability, in expectation."""
+    """A method whose result is in expectation a lower bound on exploitability."""
 
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the bound and its responder as a short text."""
         return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
 
     def responder(self, record: Record) -> str:
-        """Who wins so much, in a few words."""
+        """Return a short name of the responder."""
         return self.name
 
 
 def lower_bound(game: "Game", chips: float, interval: tuple[float, float]) -> dict[str, Any]:
-    """The fields of a record that say how much is won."""
+    """Return the record's fields for a bound in chips and its interval."""
     return {
         "value_chips": chips,
         "ci95_chips": list(interval),
@@ -81,7 +81,7 @@ def lower_bound(game: "Game", chips: float, interval: tuple[float, float]) -> di
 
 
 def lower_bound_text(record: Record, took: str, what: str) -> str:
-    """A record of such a method as one line for people; `what` names what wins so much."""
+    """Return a lower bound's record as one line of text; `what` names the responder."""
     (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
     value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
     error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
@@ -91,14 +91,14 @@ def lower_bound_text(record: Record, took: str, what: str) -> str:
 
 
 def resolving_gain(gain: tuple[float, tuple[float, float]] | None, resolve: str | None) -> dict[str, Any]:
-    """The fields of a record that say what solving again gains; none where nothing is."""
+    """Return the record's fields for the gain of re-solving; empty without re-solving."""
     if gain is None:
         return {}
     return {"gain_chips": gain[0], "gain_ci95_chips": list(gain[1]), "resolve": resolve}
 
 
 def resolving_text(record: Record) -> str:
-    """These, behind a line for people."""
+    """Return the gain of re-solving as text to append to a line; "" without re-solving."""
     if record.get("resolve") is None:
         return ""
     low, high = record["gain_ci95_chips"]

@@ -1,4 +1,4 @@
-"""Value and exploitability over all deals: the method exact, and what it shares with abstract."""
+"""The method `exact` (value and exploitability over all deals) and its base, shared with `abstract`."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -21,12 +21,12 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 ALL_FLOPS = 1755
-"""Flops that are not alike but for suits."""
-_FLOP_SECONDS = 11 / 3362  # of a core and a node of the tree, by hunl-quick's
+"""Number of flops that differ by more than suits."""
+_FLOP_SECONDS = 11 / 3362  # core seconds per flop and tree node, measured with hunl-quick
 
 
 class ExactLine(EvaluationLine):
-    """A line of the method exact."""
+    """Record of the method `exact`."""
 
     exploitability_chips: float
     exploitability_mbb: float | None
@@ -34,18 +34,18 @@ class ExactLine(EvaluationLine):
 
 
 class OverAllDeals(Method):
-    """Value and exploitability over all deals."""
+    """Base of methods that give value and exploitability over all deals."""
 
     bound: ClassVar[str] = "exact"
     line: ClassVar[type[EvaluationLine]] = ExactLine
     options: ClassVar[type[MethodOptions]] = MethodOptions
 
     def listing_bytes(self, game: "Game") -> int:
-        """As `Method.listing_bytes`."""
+        """Return the bytes needed to list the game's cards."""
         return game.cards.listing_bytes
 
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Evaluate the strategy and return the record's fields."""
         from mccfr.tables.strategy import Strategy
 
         assert isinstance(side.strategy, Strategy)
@@ -59,25 +59,28 @@ class OverAllDeals(Method):
 
     @abstractmethod
     def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
-        """What the strategy is worth."""
+        """Return the strategy's value and best responses."""
 
 
 class ExactOptions(SampledOptions, frozen=True):
-    """Options of exact, of whole hold'em but for `from_street`; `flops` None: every one."""
+    """Options of `exact`: `from_street` for listed games, all others for full-deck hold'em.
+
+    flops  number drawn; None: all
+    """
 
     flops: Annotated[int | None, FLOPS] = None
     from_street: Annotated[str | None, FROM._replace(key=False)] = msgspec.field(default=None, name="from")
 
 
 class ExactMethod(OverAllDeals):
-    """Value and exploitability over all deals; of whole hold'em flop by flop, or an estimate from some."""
+    """Value and exploitability over all deals; full-deck hold'em is walked flop by flop or estimated."""
 
     name: ClassVar[str] = "exact"
     options: ClassVar[type[MethodOptions]] = ExactOptions
     takes_rake: ClassVar[bool] = True
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
-        """As `Method.options_problem`: of whole hold'em a run evaluates as many flops as a time allows."""
+        """Return a problem for full-deck hold'em without a time budget in a run's configuration, or None."""
         if _by_flops(game) and options.budget_seconds is None:
             return (
                 f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget_seconds, "
@@ -86,15 +89,15 @@ class ExactMethod(OverAllDeals):
         return None
 
     def suits(self, game: "Game") -> bool:
-        """As `Method.suits`: not whole hold'em, where it takes hours."""
+        """Return False for full-deck hold'em, where it takes hours."""
         return self.at_once(game)
 
     def at_once(self, game: "Game") -> bool:
-        """As `Method.at_once`: whole hold'em alone is evaluated flop by flop."""
+        """Return False for full-deck hold'em, which is evaluated flop by flop."""
         return not _by_flops(game)
 
     def in_place(self, game: "Game") -> bool:
-        """As `Method.in_place`."""
+        """Return whether the game's strategy sums are read directly, without copies."""
         from mccfr.solvers.public.best_response import is_large
 
         return not _by_flops(game) and is_large(game)
@@ -104,13 +107,13 @@ class ExactMethod(OverAllDeals):
         return {"seed"} if _by_flops(game) else set()
 
     def prepared(self, game: "Game") -> Any:
-        """The public tree."""
+        """Return the public tree, or None if it is not worth keeping."""
         from mccfr.evaluation.exact import prepared_tree
 
         return None if _by_flops(game) else prepared_tree(game)
 
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Evaluate the strategy, or estimate from drawn flops; `ValueError` for options of the other case."""
         from mccfr.evaluation.exact_flops import evaluate_flops
 
         assert isinstance(options, ExactOptions)
@@ -151,7 +154,7 @@ class ExactMethod(OverAllDeals):
         return evaluate_exact(side.game, strategy, side.prepared)
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         size, few = f"{record['exploitability_chips']:.6g} chips", exploitability_text(record)
         if "exploitability_pot" in record:
             size += f" = {few}"
@@ -169,13 +172,13 @@ class ExactMethod(OverAllDeals):
         )
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the exploitability as a short text."""
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
 
 
 def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
-    """What best responses gain that follow the strategy before a street, by streets from `first` on; {} for None."""
+    """Return the gains of best responses that begin at each street from `first` on; {} for None."""
     from mccfr.solvers.public.best_response import gains
     from mccfr.tables.strategy import Strategy
     from storage.threads import available_threads
@@ -192,5 +195,5 @@ def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
 
 
 def _by_flops(game: "Game") -> bool:
-    """Whether it is whole hold'em that goes on after the flop."""
+    """Return whether the game is full-deck hold'em that continues after the flop."""
     return game.cards.dealt and not game.cards.can_list

@@ -1,4 +1,4 @@
-"""What a strategy wins from another one: the method head-to-head."""
+"""The method `head-to-head`: chips won from another strategy."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -13,14 +13,14 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class HeadToHeadOptions(SampledOptions, frozen=True):
-    """Options of head-to-head."""
+    """Options of `head-to-head`."""
 
     boards: Annotated[int, BOARDS] = 1000
     resolve: Annotated[str | None, RESOLVE] = None
 
 
 class HeadToHeadLine(EvaluationLine):
-    """A line of the method head-to-head."""
+    """Record of the method `head-to-head`."""
 
     ci95_chips: tuple[float, float] | None
     against: str
@@ -34,7 +34,7 @@ class HeadToHeadLine(EvaluationLine):
 
 
 class HeadToHeadMethod(OverDeals):
-    """Chips a hand won from another strategy, as the mean over both seats, on sampled boards."""
+    """Chips per hand won from another strategy, the mean over both seats, on sampled boards."""
 
     name: ClassVar[str] = "head-to-head"
     bound: ClassVar[str] = "estimate"
@@ -45,7 +45,7 @@ class HeadToHeadMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Play the match and return the record's fields."""
         from mccfr.evaluation.head_to_head import head_to_head
         from mccfr.evaluation.on_deals import head_to_head_on_deals, is_on_deals
         from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
@@ -70,14 +70,14 @@ class HeadToHeadMethod(OverDeals):
         }
 
     def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
-        """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
+        """Return the gain since the previous evaluation; samples are (chips, weight) on the same boards."""
         from mccfr.intervals import ratio95
 
         mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
         return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         low, high = record["ci95_chips"]
         text = (
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
@@ -94,5 +94,5 @@ class HeadToHeadMethod(OverDeals):
         )
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the chips won as a short text."""
         return f"{record['value_chips']:+.4g} chips against {record['against']}"

@@ -1,4 +1,4 @@
-"""What local best response wins: the method lbr."""
+"""The method `lbr`: chips won by local best response."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -25,7 +25,7 @@ HANDS = Option("lbr: deals, each played from both seats; 10000 by default, 100 w
 
 
 class LocalBestResponseOptions(SampledOptions, frozen=True):
-    """Options of lbr."""
+    """Options of `lbr`."""
 
     setting: Annotated[str, SETTING] = "2"
     hands: Annotated[int | None, HANDS] = None
@@ -33,28 +33,28 @@ class LocalBestResponseOptions(SampledOptions, frozen=True):
 
 
 class LocalBestResponseLine(LowerBoundLine):
-    """A line of the method lbr."""
+    """Record of the method `lbr`."""
 
     setting: str
     hands: Count | None
 
 
 class LocalBestResponseMethod(LowerBoundMethod):
-    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+    """Chips per hand that local best response wins: in expectation a lower bound on exploitability."""
 
     name: ClassVar[str] = "lbr"
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
     options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
     def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
-        """As `Method.options_problem`: the setting must be one of those there are."""
+        """Raise `ValueError` for an unknown setting."""
         from mccfr.evaluation.local_best_response import check_setting
 
         check_setting(options.setting)
         return None
 
     def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Run local best response and return the record's fields."""
         from mccfr.evaluation.local_best_response import local_best_response
         from mccfr.play.resolving.table import settings_of
 
@@ -73,7 +73,7 @@ class LocalBestResponseMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         again = record.get("resolve")
         each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
@@ -81,5 +81,5 @@ class LocalBestResponseMethod(LowerBoundMethod):
         return said + resolving_text(record)
 
     def responder(self, record: Record) -> str:
-        """As `LowerBoundMethod.responder`."""
+        """Return "lbr" with its setting."""
         return f"lbr in setting {record['setting']}"

@@ -1,7 +1,8 @@
-"""Options of an evaluation method: one frozen struct, which command line, `[evaluation]` and record follow.
+"""Options of evaluation methods, for the command line, `[evaluation]` and records.
 
-A field is an option.  Its name is the keyword of `measure`; its `encode_name` is that of the command line (`-` for
-`_`), of the key in `[evaluation]`, where that table has it, and of the field of a record, where records have it.
+Each method has one frozen struct; a field is an option. The field's name is the keyword of `measure`. Its
+`encode_name` is the name on the command line (with `-` for `_`), in `[evaluation]` and in records, if the option
+exists there.
 """
 
 from collections.abc import Iterable
@@ -18,13 +19,13 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class Option(NamedTuple):
-    """What the command line says of an option: part of its field's annotation.
+    """Command-line description of an option, part of its field's annotation.
 
-    help         one line, which names the methods that take it first, where not all do
-    metavar      what stands for its value
+    help         one line, which first names the methods that take it, unless all do
+    metavar      placeholder of its value
     least, most  of whole numbers; one without bounds is a count, which may be written 1e7
-    flag         its name there, where it is not that of the field
-    key          whether `[evaluation]` has it as well
+    flag         name on the command line if it is not the field's
+    key          the option is also a key of `[evaluation]`
     """
 
     help: str
@@ -55,18 +56,18 @@ KEEP = Option("File for finished units: after a stop, the same command goes on."
 
 
 class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of a method that has none.  A field without an `Option` is for callers in Python alone."""
+    """Options of a method without any. A field without an `Option` is for Python callers only."""
 
 
 class BoardOptions(MethodOptions, frozen=True):
-    """Of a method that samples boards: those of a user's method that declares none."""
+    """Options of a method that samples boards; the default for user-defined methods."""
 
     boards: Annotated[int, BOARDS] = 1000
     seed: Annotated[int, SEED] = 0
 
 
 class SampledOptions(MethodOptions, frozen=True):
-    """Of a method that samples units, one by one: what these follow from, and how much is put into them (`Effort`)."""
+    """Options of a method that evaluates numbered samples: seed and effort (`Effort`)."""
 
     seed: Annotated[int, SEED] = 0
     workers: Annotated[int, WORKERS] = 1
@@ -76,7 +77,7 @@ class SampledOptions(MethodOptions, frozen=True):
 
     @property
     def effort(self) -> "Effort":
-        """How much is put into the units, and where."""
+        """Workers, time budget and journal file of the evaluation."""
         from mccfr.evaluation.units import Effort
 
         return Effort(self.workers, self.budget_seconds, self.keep, self.note)
@@ -86,10 +87,10 @@ _EFFORT = ("workers", "budget_seconds", "keep")
 
 
 class Declared(NamedTuple):
-    """An option as a struct declares it.
+    """An option as declared by a struct.
 
     name  of its key and of its field in records
-    type  what its value is, where one is given
+    type  of its value when one is given
     """
 
     name: str
@@ -98,12 +99,12 @@ class Declared(NamedTuple):
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
+        """Name on the command line."""
         return f"--{(self.option.flag or self.name).replace('_', '-')}"
 
 
 def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
-    """The options of some methods by the names of their fields, each once; those that others have too come last."""
+    """Return the options of some methods by field name, each once; shared ones come last."""
     found: dict[str, Declared] = {}
     for struct in structs:
         own = struct.__annotations__
@@ -118,7 +119,7 @@ def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
 
 
 def flags(names: Iterable[str]) -> str:
-    """Fields as the command line has them; those of the effort are named together."""
+    """Return fields as command-line names; effort options are named together."""
     names = list(names)
     alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
     return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])

@@ -1,4 +1,4 @@
-"""What a player wins who knows his real cards from some street on: the method sampled-br."""
+"""The method `sampled-br`: chips won by a best response on real cards from some street on."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class SampledBestResponseOptions(SampledOptions, frozen=True):
-    """Options of sampled-br; `from_street` None: the last one."""
+    """Options of `sampled-br`; `from_street` None: the last street."""
 
     from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
     boards: Annotated[int | None, BOARDS] = None
@@ -31,18 +31,18 @@ class SampledBestResponseOptions(SampledOptions, frozen=True):
 
 
 def _street_from(game: "Game", name: str | None) -> int:
-    """The street from which a responder knows his cards: the last one, unless it is named."""
+    """Return the number of the street from which the responder knows its cards; None: the last."""
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
 class SampledBestResponseMethod(LowerBoundMethod):
-    """What a player who knows his real cards wins from some street on, on sampled boards."""
+    """Chips won by a best response on real cards from some street on, on sampled boards."""
 
     name: ClassVar[str] = "sampled-br"
     options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
-        """As `Method.options_problem`: the street must be one of the game, and boards enough for an interval."""
+        """Return a problem for too few boards or (as `ValueError`) an unknown street, or None."""
         from mccfr.evaluation.sampled_best_response import least_boards
 
         boards, least = options.boards, least_boards(game, _street_from(game, options.from_street))
@@ -51,7 +51,7 @@ class SampledBestResponseMethod(LowerBoundMethod):
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Run the best response and return the record's fields."""
         from mccfr.evaluation.sampled_best_response import sampled_best_response
         from mccfr.play.resolving.table import settings_of
 
@@ -68,10 +68,10 @@ class SampledBestResponseMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         what = f"a best response from street {record['from']} on"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what) + resolving_text(record)
 
     def responder(self, record: Record) -> str:
-        """As `LowerBoundMethod.responder`."""
+        """Return "sampled-br" with its first street."""
         return f"sampled-br from {record['from']}"

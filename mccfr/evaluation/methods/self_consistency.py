@@ -1,4 +1,4 @@
-"""What a policy loses at its decisions against its own continuation: the method self-consistency."""
+"""The method `self-consistency`: gain of the best single deviations from a policy."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 class SelfConsistencyOptions(MethodOptions, frozen=True):
-    """Options of self-consistency; `from_street` None: the first with a board."""
+    """Options of `self-consistency`; `from_street` None: the first street with a board."""
 
     from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
     boards: Annotated[int | None, BOARDS] = None
@@ -24,7 +24,7 @@ class SelfConsistencyOptions(MethodOptions, frozen=True):
 
 
 class SelfConsistencyLine(EvaluationLine):
-    """A line of the method self-consistency."""
+    """Record of the method `self-consistency`."""
 
     ci95_chips: tuple[float, float]
     boards: Count
@@ -34,7 +34,7 @@ class SelfConsistencyLine(EvaluationLine):
 
 
 class SelfConsistencyMethod(OverDeals):
-    """Chips a hand that the policy loses at its decisions against its own continuation, by street."""
+    """Chips per hand that the best single deviations gain over the policy, by street."""
 
     name: ClassVar[str] = "self-consistency"
     reads_rows: ClassVar[bool] = True
@@ -42,7 +42,7 @@ class SelfConsistencyMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = SelfConsistencyOptions
 
     def find(self, side: "Profile", against: "Profile | None", options: SelfConsistencyOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Measure the losses and return the record's fields."""
         from mccfr.evaluation.self_consistency import self_consistency
 
         game, progress = side.game, partial(report_step, "board")
@@ -73,7 +73,7 @@ class SelfConsistencyMethod(OverDeals):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text, with losses by street."""
         low, high = record["ci95_chips"]
         error = f"95 %: {low:.4g} to {high:.4g}; " if low < high else ""
         parts = [
@@ -86,5 +86,5 @@ class SelfConsistencyMethod(OverDeals):
         )
 
     def short(self, record: Record) -> str:
-        """As `Method.short`."""
+        """Return the total loss as a short text."""
         return f"loses {record['value_chips']:.4g} chips a hand against its own continuation"

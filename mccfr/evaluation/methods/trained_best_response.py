@@ -1,4 +1,4 @@
-"""What an opponent wins who was trained against the strategy: the method trained-br."""
+"""The method `trained-br`: chips won by an opponent trained against the strategy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -26,7 +26,7 @@ SAMPLER = Option("trained-br: what trains it, public-chance-sampling (default) o
 
 
 class TrainedBestResponseOptions(SampledOptions, frozen=True):
-    """Options of trained-br: who the responder is, how long he is trained, and on what he is scored."""
+    """Options of `trained-br`: the responder's game, its training and its scoring."""
 
     responder_abstraction: Annotated[Path | None, ABSTRACTION] = None
     responder_menu: Annotated[Path | None, MENU] = None
@@ -36,7 +36,7 @@ class TrainedBestResponseOptions(SampledOptions, frozen=True):
 
 
 class TrainedBestResponseLine(LowerBoundLine):
-    """A line of the method trained-br."""
+    """Record of the method `trained-br`."""
 
     boards: Count
     responder: str
@@ -44,14 +44,14 @@ class TrainedBestResponseLine(LowerBoundLine):
 
 
 class TrainedBestResponseMethod(LowerBoundMethod):
-    """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
+    """Chips per hand of an opponent trained against the strategy: a lower bound on exploitability."""
 
     name: ClassVar[str] = "trained-br"
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
     options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
 
     def find(self, side: "Profile", against: "Profile | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
-        """As `Method.find`."""
+        """Train and score the responder, and return the record's fields."""
         from mccfr.evaluation.trained_best_response import trained_best_response
 
         place, bets = (
@@ -72,6 +72,6 @@ class TrainedBestResponseMethod(LowerBoundMethod):
         }
 
     def text(self, record: Record, took: str) -> str:
-        """As `Method.text`."""
+        """Return the record as one line of text."""
         what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
         return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what)

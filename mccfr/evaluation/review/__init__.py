@@ -1,1 +1,1 @@
-"""What decisions of hands that were played cost against a policy: `costs` of one decision, `hands` of a whole hand."""
+"""EV loss of decisions in played hands against a policy: `costs` for one decision, `hands` for a hand."""

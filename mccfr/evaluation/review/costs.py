@@ -1,10 +1,9 @@
-"""What each action costs one hand at a decision, if both players go on by the policy.
+"""EV loss of each action of one hand at a decision, if both players continue by the policy.
 
-Against the other's range as vectors (`mccfr.evaluation.hand_values.Below`): exact from the turn on, where every river
-is walked; before it, on boards that are drawn.  There the best action is found on one half of the boards and valued on
-the other, each half in turn: so noise makes no action look costly, and what is found is at most the true cost in the
-mean.
-Before the flop hands that differ in suits alone are one, as every abstraction has them.
+The opponent's range is a vector (`mccfr.evaluation.hand_values.Below`). From the turn on the result is exact, since
+every river is walked. Earlier, boards are drawn. The best action is chosen on one half of the boards and valued on
+the other half, both ways. Noise then makes no action look costly, and the estimate is at most the true loss in
+expectation. Before the flop, hands that differ by suits only are one class, as in every abstraction.
 """
 
 from collections import OrderedDict, defaultdict
@@ -26,19 +25,19 @@ from mccfr.trees.compiled import DECISION
 Floats = npt.NDArray[np.float64]
 LEAST_BOARDS = 4
 PREFLOP_TIMES = 8
-"""So many times the boards of a flop are walked before the flop, once for all hands and lines."""
+"""Factor on the number of boards before the flop, walked once for all hands and lines."""
 _STREAM = 4
-"""Worker, so to say, whose stream draws boards; deals, run-outs, players' draws and `hand_values` have others."""
+"""Worker number of the random stream for boards; deals, run-outs, players and `hand_values` use others."""
 _KEPT_LINES, _KEPT_NODES = 256, 2048
-_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+_LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
 
 
 class ActionCosts(NamedTuple):
-    """What the actions of a decision cost, in chips of the policy's tree.
+    """EV losses of a decision's actions, in chips of the policy's tree.
 
-    cost    [A] against the best of them
-    ci95    [A, 2] its 95 % interval; None where it is exact
-    boards  that were walked
+    cost    [A] relative to the best action
+    ci95    [A, 2] 95 % intervals; None if exact
+    boards  number walked
     """
 
     cost: Floats
@@ -47,10 +46,10 @@ class ActionCosts(NamedTuple):
 
 
 class DecisionCosts:
-    """Costs at any decision of a policy of whole hold'em.  H hands, A actions."""
+    """EV losses at any decision of a policy of full-deck hold'em. H hands, A actions."""
 
     def __init__(self, source: Behaviour, dealing: DealtCards, boards: int, seed: int = 0) -> None:
-        """`boards` are drawn for a decision on the flop; `ValueError` for fewer than `LEAST_BOARDS`."""
+        """Take the policy and the number of boards drawn for a flop decision, at least `LEAST_BOARDS`."""
         if boards < LEAST_BOARDS:
             raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
         self._source, self._dealing, self._boards, self._seed = source, dealing, boards, seed
@@ -59,11 +58,11 @@ class DecisionCosts:
         self._class = preflop_classes()
 
     def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
-        """Of the player to act at a decision of the tree; None where his hand meets none of the other's.
+        """Return the losses of the player to act at a decision; None if no opposing hand is possible.
 
-        board  its cards, of the decision's street
-        hand   number of the player's hand
-        other  [H] weights of the other's hands
+        board  cards of the decision's street
+        hand   index of the player's hand
+        other  [H] weights of the opponent's hands
         """
         below = self._below(node)
         reach = np.zeros((2, self._dealing.hand_count))
@@ -80,7 +79,7 @@ class DecisionCosts:
         return _crossed(*found)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
-        """([n, A] chips times the weight that the hand meets, [n] that weight) of drawn boards."""
+        """Return ([n, A] chips times opposing weight, [n] opposing weight) of drawn boards."""
         held = self._dealing.hand_cards[hand].tolist()
         won, weights = [], []
         for number in range(self._boards):
@@ -90,7 +89,7 @@ class DecisionCosts:
         return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
-        """The same of a hand's class before the flop; all classes of a line at once."""
+        """Return the same for a hand's preflop class; all classes of a line are computed together and cached."""
         key = node, other.tobytes()
         if not self._kept:
             self._walk_lines()
@@ -110,7 +109,7 @@ class DecisionCosts:
         return every[:, :, self._class[hand]], weight[:, self._class[hand]]
 
     def _walk_lines(self) -> None:
-        """Keep what is found before the flop after all that the policy may do, from one walk of every board."""
+        """Fill the cache for all preflop lines of the policy, with one walk of each board."""
         below, hands = self._below(0), self._dealing.hand_count
         reach, won, weights = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
         for number in range(PREFLOP_TIMES * self._boards):
@@ -125,7 +124,7 @@ class DecisionCosts:
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
 
     def _reaches(self) -> dict[int, Floats]:
-        """[2, H] of each decision before the flop: weights of both players' hands there by the policy."""
+        """Return [2, H] weights of both players' hands at each preflop decision by the policy."""
         tree, found = self._source.game.tree, {0: self._dealing.reach.astype(np.float64)}
         for node in np.flatnonzero((tree.arrays.kind == DECISION) & (tree.arrays.block < 2)).tolist():
             player = int(tree.arrays.player[node])
@@ -136,14 +135,17 @@ class DecisionCosts:
         return found
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
-        """Full board `number`, without the cards held."""
+        """Return full board `number`, without the cards in `held`."""
         rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
         left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
 
 
 def _crossed(won: Floats, weights: Floats) -> ActionCosts | None:
-    """Costs out of boards [n, A] and weights [n]: each half of the boards against what is best on the other half."""
+    """Return losses from boards [n, A] and weights [n], by cross-validation on two halves.
+
+    Each half is scored against the action that is best on the other half. Returns None if a half has no weight.
+    """
     half = np.arange(len(won)) % 2 == 0
     if not (weights[half].any() and weights[~half].any()):
         return None

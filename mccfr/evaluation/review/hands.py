@@ -1,8 +1,9 @@
-"""A hand that was played, decision by decision: what each cost by a policy, and the hand without the luck of its cards.
+"""Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
-The line is followed in the policy's tree as a seat follows it (`mccfr.games.translation`), a bet that the tree has not
-by its likeliest reading; a decision's own bet by all of them, each by its probability.  Both ranges are the policy's,
-by Bayes; what it never does tells nothing of the hands of who did it.
+The line is followed in the policy's tree as at a table (`mccfr.games.translation`). A bet outside the tree is
+followed by its likeliest translation. The reviewed decision's own bet uses all translations with their
+probabilities. Both ranges follow the policy by Bayes' rule; an action that the policy never takes leaves the range
+unchanged.
 """
 
 from collections.abc import Sequence
@@ -30,17 +31,17 @@ from mccfr.trees.lines import line_text
 
 Floats = npt.NDArray[np.float64]
 POTS = ("limped", "raised", "3-bet", "4-bet", "5-bet or more")
-"""Pots by the raises before the flop."""
+"""Names of pots by the number of raises before the flop."""
 _CERTAIN = 1 - 1e-9
 
 
 class ReviewedDecision(NamedTuple):
-    """A decision of a hand.
+    """A reviewed decision of a hand.
 
-    player, position  whose: name, and 0 for the big blind, 1 for the button
-    street            0 before the flop
-    line, hand, board what he knew
-    action            what he did
+    player, position   name of the player, and 0 for the big blind, 1 for the button
+    street             0 before the flop
+    line, hand, board  known to the player at that time
+    action             taken
     """
 
     player: str
@@ -54,14 +55,14 @@ class ReviewedDecision(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the policy says of a decision, amounts in chips of the real betting.
+    """The policy's judgement of a decision, in chips of the real betting.
 
-    taken_for    where in the policy's tree it was, and how surely; "" where the tree has it
-    probability  of the policy's doing it, or what it is taken for
-    best         what wins most
-    cost_chips   against that; estimates may be below 0
-    ci95_chips   95 % interval; None where the cost is exact
-    resolved     whether the rest of the hand was solved for it
+    taken_for    the line's and action's translation into the policy's tree; "" if the tree contains both
+    probability  of the policy to take the action, or its translation
+    best         action with the highest EV
+    cost_chips   EV loss against it; estimates may be below 0
+    ci95_chips   95 % interval; None if there is none
+    resolved     the rest of the hand was re-solved for it
     """
 
     taken_for: str
@@ -73,13 +74,13 @@ class Verdict(NamedTuple):
 
 
 class ReviewedHand(NamedTuple):
-    """What a hand comes to.
+    """Result of reviewing a hand.
 
-    decisions  those whose cost is known
-    unknown    number of those whose cost is not: hands not shown, or nothing in the tree to decide
-    pot        one of `POTS`
-    won_chips  by position 0; None where it is not known
-    aivat_chips  the same without the luck of the cards; None where not all cards are known
+    decisions    with a known EV loss
+    unknown      number of other decisions: hidden hands, or no decision in the tree
+    pot          one of `POTS`
+    won_chips    by position 0; None if unknown
+    aivat_chips  the same adjusted for luck by AIVAT; None unless all cards are known
     """
 
     decisions: list[ReviewedDecision]
@@ -90,7 +91,7 @@ class ReviewedHand(NamedTuple):
 
 
 class _Trail:
-    """Where in the tree a hand is, and both players' ranges [2, H] there."""
+    """A hand's translation into the tree, and both players' ranges [2, H] there."""
 
     def __init__(self, source: Behaviour, betting: Translation) -> None:
         self._source, self._betting = source, betting
@@ -99,12 +100,12 @@ class _Trail:
         self.reach = self._dealing.reach.astype(np.float64)
 
     def rows(self, state: BettingState, board: Board) -> Floats:
-        """[H, A] what hands of the player to act do at the reading's decision."""
+        """Return [H, A] action probabilities of the player to act at the current node."""
         buckets = self._dealing.bucket_row(state.street, state.player, board)
         return self._source.rows(self.reading.node, buckets)[0]
 
     def follow(self, state: BettingState, action: str, board: Board) -> None:
-        """Somebody has acted."""
+        """Apply an action to the translation and the range."""
         likeliest = max(self._betting.outcomes(self.reading, state, action), key=lambda one: one.probability)
         if self._betting.decides(self.reading):
             column = taken_for(self._source.game.tree, self.reading.node, action, likeliest)
@@ -115,15 +116,16 @@ class _Trail:
 
 
 class Reviewer:
-    """Reviews hands of whole no-limit hold'em by a policy."""
+    """Reviews hands of full-deck no-limit hold'em by a policy."""
 
     def __init__(self, side: Profile, source: Behaviour, boards: int, resolve: str | None = None) -> None:
-        """
-        side     the policy, read whole, for AIVAT's values
-        source   the same, for its rows
-        boards   as of `DecisionCosts`
-        resolve  "turn" or "river": from there on the rest of the hand is solved for each decision, both ranges as the
-                 policy has them; None: the policy goes on as it is
+        """Prepare the review.
+
+        side     the policy loaded in full, for AIVAT's values
+        source   the same policy, for its rows
+        boards   as in `DecisionCosts`
+        resolve  "turn" or "river": from there on each decision is judged by re-solving the rest of the hand with the
+                 policy's ranges; None: by the policy itself
 
         Raises `ValueError` for another game.
         """
@@ -139,7 +141,7 @@ class Reviewer:
             self._resolver = Resolver(Seat(source), Settings(resolve, "unsafe"))
 
     def review(self, hand: LoggedHand, number: int) -> ReviewedHand:
-        """A hand as `mccfr.play.hand_files` finds it; `number` names what is drawn for AIVAT's values."""
+        """Review a hand from `mccfr.play.hand_files`; `number` seeds the draws of AIVAT's values."""
         game = played(self._betting.rules, hand.betting)
         texts = ["", *("".join(hand.board[: street + 1]) for street in range(len(hand.board)))]
         boards = [self._dealing.read_board(street, text or None) for street, text in enumerate(texts)]
@@ -170,7 +172,7 @@ class Reviewer:
     def _decision(
         self, trail: _Trail, line: str, state: BettingState, action: str, board: Board, hole: str
     ) -> Verdict | None:
-        """What the policy says of a decision; None where it cannot say."""
+        """Return the verdict on a decision, or None if the policy has none."""
         hand = int(self._dealing.find_hands(hole)[0])
         if self._resolver is not None and state.street >= self._resolver.street:
             return self._resolved(trail, state, action, board, hand)
@@ -179,7 +181,7 @@ class Reviewer:
         tree, node = self._source.game.tree, trail.reading.node
         labels = [tree.label[child] for child in tree.children(node)]
         if action == "f" and action not in labels:
-            return None  # a bet that the tree takes for a check cannot be folded to there
+            return None  # the tree translated the bet to a check, so it has no fold here
         level = float(tree.put_in[node].max())  # type: ignore[index]
         found = self._costs.costs(node, board, hand, self._other(trail, state, board))
         if found is None:
@@ -202,18 +204,18 @@ class Reviewer:
         )
 
     def _other(self, trail: _Trail, state: BettingState, board: Board) -> Floats:
-        """[H] weights of the other's hands; all of them where none of his is left."""
+        """Return [H] weights of the opponent's possible hands; all of them if the range is empty."""
         live = self._dealing.live(state.street, board)
         other = np.where(live, trail.reach[1 - state.player], 0.0)
         return other if other.any() else live.astype(np.float64)
 
     def _taken_for(self, node: int, labels: Sequence[str], columns: Sequence[tuple[int, float]]) -> str:
-        """What a bet is taken for, for people."""
+        """Return the translation of an action as text."""
         found = [labels[column] + ("" if share > _CERTAIN else f" ({share:.0%})") for column, share in columns]
         return f"{' or '.join(found)} after {line_text(self._source.game.tree, node)!r}"
 
     def _resolved(self, trail: _Trail, state: BettingState, action: str, board: Board, hand: int) -> Verdict | None:
-        """As `_decision`, by solving what follows: both ranges are believed, his own hand is in his."""
+        """Return the verdict by re-solving with both ranges; the player's real hand is added to its range."""
         assert self._resolver is not None
         ranges = np.zeros_like(trail.reach)
         ranges[1 - state.player] = self._other(trail, state, board)
@@ -234,7 +236,7 @@ class Reviewer:
         return Verdict(there, probability, here.actions[int(worth.argmax())], cost, None, resolved=True)
 
     def _without_luck(self, hand: LoggedHand, game: Played, boards: list[Board], number: int) -> float | None:
-        """AIVAT's chips of position 0, neither player's strategy being known."""
+        """Return AIVAT's chips of position 0 with unknown strategies; None unless all cards are known."""
         last = game.states[-1]
         fixed, showdown = self._betting.settled(last, game.actions[-1])
         if not all(hand.holes) or (showdown and len(boards) < self._dealing.streets):

@@ -1,4 +1,4 @@
-"""From a policy to what an opponent wins who was trained against it."""
+"""Trains, chooses and scores a best responder to a policy."""
 
 import hashlib
 import time
@@ -29,13 +29,13 @@ from storage.outputs import check_output
 from storage.schema import ArraySpec
 
 MOMENTS = (1 / 8, 1 / 4, 1 / 2, 1.0)
-"""Of the training, at which a responder may be the one that is chosen."""
+"""Shares of the training after which a responder is a candidate."""
 DEFAULT_BOARDS = 1000
-_CHOICE_SHARE = 1 / 4  # boards to choose by, of those to score on
-# Where no number of nodes is given: of external sampling, and boards of public chance sampling.
+_CHOICE_SHARE = 1 / 4  # number of boards for choosing, relative to scoring
+# Default length of training: nodes of external sampling, and boards of public chance sampling.
 _VISITS, _LEAST_NODES, _MOST_NODES = 1000, 4_000_000, 1_000_000_000
 _ROUNDS, _LEAST_TRAINED, _MOST_TRAINED = 4, 5_000, 30_000
-_TRAINING_SHARE, _SCORING_SHARE = 0.6, 0.25  # of a time that is given; the rest is for choosing
+_TRAINING_SHARE, _SCORING_SHARE = 0.6, 0.25  # of a time budget; the rest is for choosing
 _TRIED_SHARE, _TRIED_SECONDS = 0.05, 2.0
 _TRIED_NODES = 10_000
 _SAVED_SECONDS, _LOCK = 300.0, "lock"
@@ -44,17 +44,16 @@ _GB = 1e9
 
 @dataclass(frozen=True)
 class TrainedBestResponse:
-    """What the responder wins.
+    """Result of a trained best response.
 
-    value_chips          chips a hand, the mean over both seats: a lower bound on exploitability, in expectation
-    ci95_chips           95 % interval for it by Student's t, from how boards differ; of no width where every board was
-                         played
-    best_response_chips  to each player, player 0's with the game's `offset_chips`, player 1's less it
-    boards               boards that it is scored on, each from both seats
+    value_chips          chips per hand, the mean over both seats; in expectation a lower bound on exploitability
+    ci95_chips           95 % interval of it by Student's t over boards; of zero width if every board was played
+    best_response_chips  of each player; player 0's plus the game's `offset_chips`, player 1's minus it
+    boards               number of scoring boards, each played from both seats
     nodes                touched in training, by both seats
-    chosen_nodes         [2] touched by the responder of each seat that was chosen
-    chosen_ways          [2] how it plays by its regrets, one of WAYS
-    knows                what it remembers of its cards, in words
+    chosen_nodes         [2] nodes touched by the chosen responder of each seat
+    chosen_ways          [2] its way to play by regrets, one of WAYS
+    knows                description of its buckets and bets
     """
 
     value_chips: float
@@ -78,18 +77,17 @@ def trained_best_response(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     progress: Callable[[str, int, int], None] = report_step,
 ) -> TrainedBestResponse:
-    """Train a responder of each seat against a policy, choose its checkpoint, and score it.
+    """Train a responder for each seat against a policy, choose its checkpoint, and score it.
 
-    abstraction  of the responder's cards: as `knowledge` has it
-    menu         configuration whose `[game.menu]` has the responder's bets; None: those of the policy's tree
-    nodes        to touch in training, by both seats; None: some visits to every infoset, or as `effort` has time for
-    boards       to score on, at least 2, and never more than are listed; a quarter as many to choose by
-    sampler      one of `mccfr.solvers.responder.SAMPLERS`, which he is trained by
-    progress     called with what is counted, how many are done and of how many
+    abstraction  of the responder's cards, as in `knowledge`
+    menu         configuration whose `[game.menu]` gives the responder's bets; None: those of the policy's tree
+    nodes        to touch in training, by both seats; None: by the game's size, or by the time of `effort`
+    boards       for scoring, at least 2 and at most all listed; a quarter as many for choosing
+    sampler      one of `mccfr.solvers.responder.SAMPLERS`
+    progress     called with the name of the step, the number done and the total
 
-    Raises `ValueError` for a game without cards beside its tree, an abstraction that is none, a menu that does not suit
-    the game or meets the policy's tree at too many places, too few boards, and tables that do not fit into memory; and
-    as `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, an invalid abstraction, or a menu that does not
+    suit the game. Also for a too large joint tree, too few boards or too little memory; and raises as `play_units`.
     """
     if not policy.game.cards.dealt:
         raise ValueError(f"{policy.game.name} deals no cards beside its tree: use the method exact")
@@ -106,7 +104,7 @@ def trained_best_response(
 
 
 class ResponderSearch:
-    """One such evaluation: training and choosing in turns, then scoring."""
+    """One evaluation: alternates training and choosing, then scores."""
 
     def __init__(
         self,
@@ -133,18 +131,18 @@ class ResponderSearch:
         self._timed = boards is None and effort.seconds is not None
         self._boards = wanted if listed is None else min(wanted, listed)
         self._listed = listed
-        # All boards where all are scored on: nothing is left to chance then.
+        # If all boards are used for scoring, choosing uses all of them too and is exact.
         self._choice_boards = self._boards if self._boards == listed else max(2, int(self._boards * _CHOICE_SHARE))
 
     def _default_nodes(self) -> int:
-        """Of external sampling some visits to every infoset; else some rounds of listed boards, or some boards."""
+        """Return the default number of nodes: visits per infoset for external sampling, else boards."""
         if self._sampler == EXTERNAL:
             return min(max(_VISITS * int(self._own.infosets.sum()), _LEAST_NODES), _MOST_NODES)
         boards = min(max(_ROUNDS * (self._own.cards.boards or 0), _LEAST_TRAINED), _MOST_TRAINED)
         return boards * self._training.tree_nodes
 
     def open(self, stack: ExitStack) -> None:
-        """Take over what `--keep` holds; signals are noted from here on, and heeded between batches."""
+        """Restore the state from `--keep`; from here on signals are handled between batches."""
         self._stop = stack.enter_context(signals_noted(spared=1))
         if self._effort.keep is not None:
             self._saved = _Saved(self._effort.keep, self._identity(), stack)
@@ -167,7 +165,7 @@ class ResponderSearch:
     # --- training and choosing ---
 
     def train(self) -> None:
-        """Train to each moment, and choose there."""
+        """Train to each candidate checkpoint and choose there."""
         self._training.warm_up()
         if self._nodes is None:
             self._nodes = self._nodes_in(self._effort.seconds or 0.0)
@@ -180,7 +178,7 @@ class ResponderSearch:
             self._save()
 
     def _nodes_in(self, seconds: float) -> int:
-        """Nodes that a share of the time allows, by what the first ones take, which count as well."""
+        """Return the nodes that fit the training's share of the time, from the speed of the first ones."""
         tried = min(_TRIED_SHARE * seconds, _TRIED_SECONDS)
         goal = 0
         while self._training.busy_seconds < tried:
@@ -190,7 +188,7 @@ class ResponderSearch:
         return int(speed * seconds * _TRAINING_SHARE)
 
     def _trained_to(self, goal: int) -> bool:
-        """Train towards so many nodes of each seat for a while, and save; whether they are reached."""
+        """Train for some minutes towards `goal` nodes of each seat, save, and return whether it is reached."""
         until, total = time.monotonic() + _SAVED_SECONDS, self._nodes or 0
         what = f"(training a responder, {self._size}) node"
         self._training.train(
@@ -209,7 +207,7 @@ class ResponderSearch:
         return done
 
     def _choose(self) -> None:
-        """See whether what both have learnt so far wins more than what was chosen before, on the second stream."""
+        """Replace each seat's chosen responder if the current one wins more, on the second stream."""
         self._progress("(choosing a responder) moment", self._moment + 1, len(MOMENTS))
         learnt = {way: self._training.learnt(way) for way in WAYS}
         units = Won(
@@ -227,7 +225,7 @@ class ResponderSearch:
             self._chosen.take(each, found[2 * number : 2 * number + 2] / found[-1], nodes, way)
 
     def _save(self) -> None:
-        if self._saved is None or self._nodes is None:  # a number is not known yet
+        if self._saved is None or self._nodes is None:  # the length of the training is not known yet
             return
         arrays = self._training.arrays() | self._chosen.arrays()
         specs = [ArraySpec(name, table.shape, "float32", ("bucket", "slot")) for name, table in arrays.items()]
@@ -241,7 +239,7 @@ class ResponderSearch:
         self._saved.write(specs, arrays, state)
 
     def _restore(self, kept: checkpoints.Checkpoint) -> None:
-        """Be where a checkpoint was written."""
+        """Restore the state saved in a checkpoint."""
         for name, table in self._training.arrays().items():
             kept.read_into(name, table)
         state, names = kept.state, {spec.name for spec in kept.specs}
@@ -258,7 +256,7 @@ class ResponderSearch:
     # --- scoring ---
 
     def score(self) -> TrainedBestResponse:
-        """What the chosen ones win, on the third stream of boards."""
+        """Return the chosen responders' chips on the third stream of boards."""
         responder = Profile(self._own, learnt_strategy(self._own, self._chosen.learnt))
         units = Won([responder], self._policy, self._seed, EVALUATION)
         boards = self._boards
@@ -289,7 +287,7 @@ class ResponderSearch:
 
 
 class _Saved:
-    """What `--keep` holds of a training: a checkpoint in a folder beside the file of scored boards."""
+    """Checkpoints of the training for `--keep`, in a folder beside the journal of scored boards."""
 
     def __init__(self, keep: Path, identity: dict[str, Any], stack: ExitStack) -> None:
         self._root = keep.with_name(f"{keep.name}.responder")
@@ -304,14 +302,14 @@ class _Saved:
         checkpoint_writer.sweep(self._root)
 
     def _remove_unused(self) -> None:
-        """Remove the folder, where nothing but its lock has come into it."""
+        """Remove the folder if it contains only its lock."""
         if [entry.name for entry in self._root.iterdir()] == [_LOCK]:
             with suppress(OSError):
                 (self._root / _LOCK).unlink()
                 self._root.rmdir()
 
     def newest(self) -> checkpoints.Checkpoint | None:
-        """The newest checkpoint, if there is one; `ValueError` for that of another evaluation, `OSError` for damage."""
+        """Return the newest checkpoint or None; `ValueError` for another evaluation's, `OSError` for damage."""
         try:
             found, problems = checkpoints.newest_valid(self._root, self._identity)
         except ValueError:
@@ -323,6 +321,6 @@ class _Saved:
         return found
 
     def write(self, specs: list[ArraySpec], arrays: Mapping[str, np.ndarray], state: dict[str, Any]) -> None:
-        """Write a checkpoint in the place of the one before."""
+        """Write a checkpoint that replaces the previous one."""
         number = checkpoints.next_number(self._root)
         checkpoint_writer.commit(self._root, number, specs, arrays, state, self._identity, format="zarr", keep=1)

@@ -1,4 +1,4 @@
-"""What a responder knows: of his cards the finest that is sensible, or an abstraction that is named; and his bets."""
+"""The responder's game: the finest sensible card abstraction or a given one, and its bets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +16,10 @@ from mccfr.games.holdem import deck_on, flop_holdem
 
 
 class Knowledge(NamedTuple):
-    """A game as the responder remembers its cards, with his bets.
+    """The policy's game with the responder's buckets and bets.
 
-    description  what that is, for people
-    origin  content hashes of the abstraction, by street; empty where it is none that is named
+    description  as text for users
+    origin       content hashes of a given abstraction, by street; empty otherwise
     """
 
     game: Game
@@ -28,12 +28,13 @@ class Knowledge(NamedTuple):
 
 
 def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) -> Knowledge:
-    """The responder's game against a policy of `game`.
+    """Return the responder's game against a policy of `game`.
 
-    abstraction  directory of a built one, or the recipe that lies beside it; None: every hand where boards are listed
-                 and in hold'em that ends on the flop, else the policy's own buckets
-    menu         configuration, or the name of a shipped one, with the `[game.menu]` of his bets; None: the policy's
-    Raises `ValueError` for what is no abstraction, and for a game that it or the menu does not suit.
+    abstraction  directory of a built one, or the recipe beside it; None: every hand for listed boards and for
+                 hold'em that ends on the flop, otherwise the policy's own buckets
+    menu         configuration, or the name of a shipped one, whose `[game.menu]` gives the bets; None: the policy's
+
+    Raises `ValueError` for an invalid abstraction, and for a game that the abstraction or menu does not suit.
     """
     known = _of_cards(game, abstraction)
     if menu is None:

@@ -1,6 +1,6 @@
-"""Hands out of files of any known form, one after the other: those that cannot be read are told, and others go on.
+"""Reads hands from files in any supported format; unreadable hands are reported and skipped.
 
-A form is a file here and a line of `FORMATS`; which one a file has is seen by its first line that is no comment.
+A format is a module here and an entry of `FORMATS`. The first line that is no comment determines a file's format.
 """
 
 from collections.abc import Iterator
@@ -17,15 +17,16 @@ from storage.damage import reading
 FORMATS: tuple[HandFormat, ...] = (acpc.FORMAT, slumbot.FORMAT, pokerstars.FORMAT, phh.FORMAT)
 MOST_LINE_BYTES = 1 << 16
 MOST_PIECE_BYTES = 1 << 18
-"""Of one hand: the published ones have some hundred."""
+"""Most characters of one hand; published hands have some hundred."""
 _COMMENTS = ("#", ";")
 
 
 class FoundHand(NamedTuple):
-    """A hand of a file, or why there is none.
+    """A hand of a file, or the reason why it could not be read.
 
     where  such as "match.log, line 17"
-    hand   of heads-up no-limit hold'em in the chips of the game asked for; None: `why` says in one sentence
+    hand   a heads-up no-limit hold'em hand in chips of the requested game, or None
+    why    the reason if there is no hand
     """
 
     where: str
@@ -34,7 +35,7 @@ class FoundHand(NamedTuple):
 
 
 def hand_files(path: Path) -> list[Path]:
-    """The file, or all of a directory and those below it, by name; `FileNotFoundError` where there is none."""
+    """Return the file, or all files in a directory tree sorted by name; `FileNotFoundError` if none."""
     if path.is_file():
         return [path]
     found = sorted(each for each in path.rglob("*") if each.is_file() and not each.name.startswith("."))
@@ -44,10 +45,10 @@ def hand_files(path: Path) -> list[Path]:
 
 
 def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
-    """The hands of a file, in its order; amounts are brought to the big blind of `game`.
+    """Yield the hands of a file in order, scaled to the big blind of `game`.
 
-    A hand that cannot be read, of other stacks or of more than two players, comes without one; so does a file that is
-    of none of the forms.  Raises `OSError` where the file cannot be had.
+    Hands that cannot be read, or have other stacks or more than two players, have only a reason; so has a file of
+    unknown format. Raises `OSError` if the file cannot be opened.
     """
     lines = _lines(path)
     form, first = None, ""
@@ -72,7 +73,7 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines by their numbers, without their ends; what is no text becomes question marks, long lines are cut."""
+    """Yield (number, line without its end); invalid UTF-8 is replaced and long lines are cut."""
     with reading(path), path.open("rb") as file:
         number = 0
         while data := file.readline(MOST_LINE_BYTES):

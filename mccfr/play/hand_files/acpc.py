@@ -1,4 +1,4 @@
-"""Logs in the form of the ACPC dealer (`mccfr.play.acpc_log`), ours, those of competitions, and Slumbot's of these."""
+"""Reads ACPC dealer logs (`mccfr.play.acpc_log`), of this program, of competitions and of Slumbot."""
 
 import re
 
@@ -12,7 +12,7 @@ _STATE = re.compile(r"STATE:[^:]*:[^:]*:[^:]*:[^:]*:([^:]*)")
 
 
 def read(line: str, game: HoldemGame) -> LoggedHand:
-    """A hand of two; they play with the stacks and blinds of `game`, which the form does not say."""
+    """Parse a hand of two players; the format lacks stacks and blinds, so those of `game` are assumed."""
     players = _STATE.fullmatch(line)
     if players is not None and players[1].count("|") > 1:
         raise TableError(f"a hand of {players[1].count('|') + 1} players: hands of two are reviewed")

@@ -1,4 +1,4 @@
-"""What forms of hands have in common: how a file falls into hands, and what every hand is checked for."""
+"""Common parts of hand formats: splitting a file into hands, scaling and validation."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -12,18 +12,18 @@ from mccfr.play.acpc_log import LoggedHand
 
 Lines = Iterable[tuple[int, str]]
 ROLES = ("big blind", "button")
-"""Names by position of players who have none."""
+"""Default names of players by position."""
 _STREETS = (0, 3, 4, 5)
-_SAME = 1e-6  # of a big blind
+_SAME = 1e-6  # tolerance between chips, in big blinds
 
 
 class HandFormat(NamedTuple):
-    """A form of hands.
+    """A hand format.
 
-    name    as messages have it
-    begins  whether a file's first line that is no comment may be of it
-    pieces  (number of its first line, text) of each hand, of a file's lines
-    read    a hand of such a text, in the chips of a game; `ValueError` says why it is none
+    name    for messages
+    begins  returns whether a file's first line that is no comment may be of this format
+    pieces  splits a file's lines into (number of the first line, text) of each hand
+    read    parses a hand's text, in chips of a game; `ValueError` gives the reason if it is invalid
     """
 
     name: str
@@ -33,7 +33,7 @@ class HandFormat(NamedTuple):
 
 
 class Stakes(NamedTuple):
-    """What a hand is played for, in its own chips."""
+    """Stacks, blinds and ante of a hand, in its own chips."""
 
     stacks: Sequence[float]
     blinds: tuple[float, float]
@@ -41,14 +41,14 @@ class Stakes(NamedTuple):
 
 
 def each_line(lines: Lines, comments: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """A hand a line; empty ones and comments are none."""
+    """Yield each line as a hand, without empty lines and comments."""
     for number, line in lines:
         if line.strip() and not line.startswith(comments or ("\0",)):
             yield number, line
 
 
 def begun_by(lines: Lines, begins: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
-    """A hand from each line that begins one to the next."""
+    """Yield the text of each hand, from a line that begins one up to the next such line."""
     first, kept = 1, list[str]()
     for number, line in lines:
         if begins(line) and any(text.strip() for text in kept):
@@ -62,7 +62,7 @@ def begun_by(lines: Lines, begins: Callable[[str], bool]) -> Iterator[tuple[int,
 
 
 def scale_to(game: HoldemGame, stakes: Stakes) -> float:
-    """What chips of a hand are multiplied with to be those of `game`; `TableError` where it is for other stakes."""
+    """Return the factor from a hand's chips to those of `game`; `TableError` for other stakes."""
     if len(stakes.stacks) != 2:
         raise TableError(f"a hand of {len(stakes.stacks)} players: hands of two are reviewed")
     small, big = stakes.blinds
@@ -92,10 +92,10 @@ def finished_hand(
     names: Sequence[str] = (),
     won: float | None = None,
 ) -> LoggedHand:
-    """A hand that is checked: legal and over by the rules of `game`, no card twice, the board as long as it needs.
+    """Return a validated hand: legal and finished by the rules of `game`, with valid cards and board.
 
-    holes  by position, "" where not shown
-    won    by position 0, as the file says it; None where it does not
+    holes  by position, "" if not shown
+    won    by position 0 as in the file, or None
 
     Raises `TableError`.
     """
@@ -107,7 +107,7 @@ def finished_hand(
     needed = _STREETS[last] if found.actions[-1] == "f" else _STREETS[-1]
     if len(board) != 2 * needed and not (found.actions[-1] == "f" and len(board) > 2 * needed):
         raise TableError(f"the board {shown(board)} is not that of the betting {shown(found.text)}")
-    board = board[: 2 * needed]  # in files of matches boards are dealt to their ends
+    board = board[: 2 * needed]  # match files may have the full board even after a fold
     dealt = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
     streets = tuple(cards for cards in dealt if cards)
     read_cards(cards_text(holes, streets))

@@ -1,4 +1,4 @@
-"""Hands in the PHH form (`mccfr.play.hands`): TOML, one hand of a `.phh` file or a table `[1]` a hand of a `.phhs`."""
+"""Reads hands in the PHH format (`mccfr.play.hands`): a `.phh` file, or the tables of a `.phhs` file."""
 
 import re
 import tomllib
@@ -22,14 +22,14 @@ _MOVE = re.compile(
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Each table by itself, so that a bad one spoils no other."""
+    """Yield each table as a separate text, so that an invalid one does not affect others."""
     for number, text in begun_by(lines, lambda line: _TABLE.fullmatch(line.strip()) is not None):
         if any(line.strip() and not line.startswith("#") for line in text.split("\n")):
             yield number, text
 
 
 def read(text: str, game: HoldemGame) -> LoggedHand:
-    """A hand of the variant NT, no-limit hold'em, in the chips of `game`."""
+    """Parse a hand of the variant NT (no-limit hold'em), in chips of `game`."""
     try:
         hand: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -66,7 +66,7 @@ def _numbers(hand: dict[str, Any], key: str) -> list[float]:
 
 
 def _followed(actions: list[str], game: HoldemGame, scale: float) -> tuple[list[str], tuple[str, str], str]:
-    """Betting, hands by position and board of a hand's actions."""
+    """Return the betting, the hands by position and the board from a hand's actions."""
     rules = real_rules(game)
     state: BettingState | int = rules.start()
     line, holes, board = list[str](), ["", ""], ""

@@ -1,7 +1,7 @@
-"""Hands as PokerStars' text, which programs that keep count of hands read: read and written.
+"""Reads and writes hands in PokerStars' text format, which hand trackers import.
 
-Heads-up no-limit hold'em of one run-out.  What is written has the cards of the first player and those that a showdown
-showed, as that text has them; chips are dollars there.
+Heads-up no-limit hold'em with one board. Written hands show the cards of the first player and those shown down;
+chips are written as dollars.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from mccfr.play.hand_files.form import ROLES, HandFormat, Lines, Stakes, begun_b
 from mccfr.play.hands import Hand
 
 TABLE = "\nTable 'mccfr' 2-max"
-"""In the second line of what is written here: it tells such a file, which may be replaced, from a player's own."""
+"""Second line of written hands; it marks files of this program, which may be overwritten."""
 _CHIPS = r"[$€£]?([0-9][0-9,]*(?:\.[0-9]+)?)"
 _HEAD = re.compile(rf"PokerStars .*Hold'em No Limit.*?\({_CHIPS}/{_CHIPS}")
 _SEAT = re.compile(rf"Seat (\d+): (.{{1,80}}) \({_CHIPS} in chips")
@@ -38,19 +38,19 @@ def _begins(line: str) -> bool:
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
-    """A hand from each line that names one to the next."""
+    """Yield the text of each hand, from its heading line to the next."""
     return begun_by(lines, _begins)
 
 
 class _Seats(NamedTuple):
-    """Who sits where: names and stacks by position, the big blind's first."""
+    """Names and stakes by position, the big blind's first."""
 
     names: tuple[str, str]
     stakes: Stakes
 
 
 def read(text: str, game: HoldemGame) -> LoggedHand:
-    """A hand in the chips of `game`; rake is left aside: chips are what betting and cards come to."""
+    """Parse a hand in chips of `game`; rake is ignored, chips follow from betting and cards."""
     lines = text.split("\n")
     seats = _seated(lines)
     scale = scale_to(game, seats.stakes)
@@ -121,13 +121,13 @@ def _number(text: str) -> float:
     return found
 
 
-# --- written ---
+# --- writing ---
 
 
 def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
-    """A hand as that text; `hero` is the player whose cards it knows, `when` its time as it is to stand there.
+    """Return a hand in this format; `hero` is the player whose cards are known, `when` the printed time.
 
-    Raises `ValueError` where the betting is not legal or the board too short.
+    Raises `ValueError` if the betting is illegal or the board too short.
     """
     first, second = ("" if "?" in cards else cards for cards in hand.hole)
     checked = finished_hand(game, actions_of(hand.line), (first, second), hand.board, names=hand.names)
@@ -159,7 +159,7 @@ def _cards(text: str) -> str:
 
 
 def _dealt(hand: LoggedHand, street: int, after: int) -> list[str]:
-    """The lines of streets that are dealt between two."""
+    """Return the lines of the streets dealt from `street` to `after`."""
     found = []
     for each in range(street, after):
         before = _cards("".join(hand.board[:each]))
@@ -182,7 +182,7 @@ def _said(state: BettingState, action: str, game: HoldemGame) -> str:
 
 
 def _ended(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
-    """From the last action on: what is returned, shown and won, and the summary."""
+    """Return the lines after the last action: returned bets, showdown, winnings and summary."""
     played = followed(real_rules(game), actions_of(hand.betting))
     last, names = played.states[-1], hand.names
     folds = played.actions[-1] == "f"
@@ -220,7 +220,7 @@ def _ended(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 
 
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
-    """Hands of a match, a minute after one another; the cards are those of the first player of the first hand."""
+    """Return the hands of a match, one minute apart, with the first player of the first hand as hero."""
     hero = (hands[0].names or ROLES)[0] if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))
 

@@ -1,4 +1,7 @@
-"""Logs of hands at Slumbot: the last answer of its server to each hand, a JSON object a line (`mccfr.play.slumbot`)."""
+"""Reads logs of Slumbot hands: the server's last response for each hand, one JSON object per line.
+
+See `mccfr.play.slumbot`.
+"""
 
 import json
 from typing import Any
@@ -14,7 +17,7 @@ _NAMES = "slumbot", "client"
 
 
 def read(line: str, game: HoldemGame) -> LoggedHand:
-    """A hand of stacks of 20,000 and blinds 50/100, which others are refused beside."""
+    """Parse a hand with stacks of 20,000 and blinds 50/100; `TableError` for a `game` with other stakes."""
     try:
         answer = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Files of hands as they are written: PHH, or PokerStars' text under a name that ends with `.stars.txt`."""
+"""Writes hand files: PHH, or PokerStars' text format if the name ends with `.stars.txt`."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _HEAD = b"# mccfr hands\n"
 
 
 def is_hands(path: Path) -> bool:
-    """Whether a file is one of hands that was written here, which may be replaced."""
+    """Return whether a file is a hand file of this program, which may be overwritten."""
     return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
 
 

@@ -1,4 +1,4 @@
-"""Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
+"""Re-solving at the table: subgames, gadget games, whole re-solved strategies, and players."""
 
 from mccfr.play.resolving.seat import ResolvedRange, ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve

@@ -1,7 +1,7 @@
-"""The rest of a real hand of hold'em as a game: from any state of the betting after the flop, in real chips.
+"""Builds the rest of a real hold'em hand as a subgame, from any postflop betting state.
 
-What is put in, who acts, and how large the last raise was come from the table, whatever a policy's tree has; how the
-betting may go on is a menu's.  So a bet that no tree has begins the game in which it is answered.
+Chips in the pot, the player to act and the last raise are the table's real ones; later bets follow a menu. A subgame
+may therefore begin with a bet that is in no policy's tree.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,13 @@ from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets
 
 MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
-"""Three sizes for a bet, the pot for a raise; above half the stack all-in.
+"""Three bet sizes, pot-size raises; above half the stack all-in.
 
-All-in is no size of its own: a stack put into a small pot is what a number of iterations is wrong about most, and who
-is put all-in answers by solving again.
+All-in is no size of its own: all-ins into small pots converge slowest, and facing one the player re-solves.
 """
 TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
-"""Where a street is still to come, whose bets count for each of its cards: the pot, and one raise."""
-_LISTED = 2  # streets at most, the first included, of which every hand on every board is told apart
+"""If a street follows, whose bets multiply with its cards: pot size and one raise."""
+_LISTED = 2  # most streets for lossless buckets, the first included
 
 
 def endgame(
@@ -38,15 +37,14 @@ def endgame(
     live: npt.NDArray[np.bool_] | None = None,
     cards: Cards | None = None,
 ) -> Game:
-    """What follows a state of real betting, its street the first, every hand that the board leaves of weight 1.
+    """Return the subgame from a state of real betting; its street is the first, all hands have weight 1.
 
-    rules  of the whole game: stacks, least bets, who acts first
-    board  cards on the table, in order of dealing: all that the state's street has
-    live   [2, 1326] hands that can be there at all, others are not dealt; None: every hand can
-    cards  of the whole game, whose buckets hands have once two more streets are to come
+    rules  of the whole game: stacks, minimum bets, first players
+    board  all cards of the state's street, in order of dealing
+    live   [2, 1326] possible hands, others are not dealt; None: every hand is possible
+    cards  of the whole game, whose buckets are used if two more streets follow
 
-    `ValueError` for a menu that says nothing sensible after the flop, and an endgame of more than two streets without
-    `cards`.
+    Raises `ValueError` for an invalid menu after the flop, and for more than two streets without `cards`.
     """
     first, streets = state.street, rules.streets - state.street
     whole = all(float(amount).is_integer() for amount in (rules.stack, rules.minimum_bet, *state.put_in))
@@ -76,7 +74,7 @@ def endgame(
 
 
 def _bucketed(cards: Cards, street: int, board: Sequence[int], reach: npt.NDArray[np.float64]) -> ListedCards:
-    """A game's cards from a board of a street on, with its buckets."""
+    """Return a game's cards from a street's board on, with the game's buckets."""
     known = cards.after(street, board)
     return replace(
         known,

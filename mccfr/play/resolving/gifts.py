@@ -1,11 +1,11 @@
-"""What the opponent has given away on his way to a spot: reach subgame solving.
+"""Reach subgame solving: larger alternatives from the opponent's earlier mistakes.
 
-Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games", section 4.  At a decision of
-his on the way, with some hand, another action may win him more than the one that leads here.  Then his value here may
-rise by that difference, a *gift*, before he would come here at all.  So alternatives are raised by the gifts of all his
-decisions on the path: by values of best responses against the strategy in force, which is safe however many spots are
-solved, since a value before chance and our actions is a mean of those behind them (and a sum of gifts is used up from
-the last decision to the first).
+Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games", section 4. At an earlier
+decision, the opponent's hand may have had an action with a higher value than the one leading here. Its value here
+may then rise by the difference, a *gift*, before coming here pays. The alternatives are raised by the gifts of all
+the opponent's decisions on the path. Values are those of best responses to the strategy in force, which is safe for
+any number of re-solved spots. The reason is that a value before chance or the player's actions is a mean of the
+values after them.
 """
 
 from collections.abc import Callable
@@ -20,9 +20,10 @@ from mccfr.tables.strategy import Strategy
 
 
 def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """[H] what may be added to the alternatives of `player`'s opponent at a spot, counterfactual.
+    """Return [H] the counterfactual amounts that may be added to the opponent's alternatives at a spot.
 
-    board_of  function of a street: the board of that street that the spot's was dealt on, as `Spot` takes it
+    player    whose strategy is re-solved
+    board_of  returns the earlier board of a street, in the form that `Spot` takes
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
     here = spot.ranges(strategy)[player]
@@ -34,7 +35,7 @@ def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Str
         ours = before.ranges(strategy)[player]
         found = before.best_response(1 - player, ours, before.tables(strategy))
         weight_before = before.dealing.disjoint_weight(ours)
-        # A gift is chips a hand, the same wherever the hand then goes; counterfactual values shrink with our range.
+        # A gift in chips per hand is the same at all later nodes, while counterfactual values shrink with the range.
         chips = found.value - found.action[node - int(arrays.first[above])]
         given += np.divide(chips * weight_here, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
     return given

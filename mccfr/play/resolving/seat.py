@@ -1,4 +1,4 @@
-"""A policy's seat that solves again what lies ahead."""
+"""A policy's seat that re-solves from some street on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,43 +24,43 @@ _HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is pla
 
 @dataclass(frozen=True)
 class ResolvingSpec(PlayerSpec):
-    """A policy whose hands are solved again as they are played."""
+    """A policy that is re-solved during play."""
 
     policy: Behaviour
     settings: Settings
 
     @property
     def game(self) -> Game:
-        """As `PlayerSpec.game`."""
+        """The policy's game."""
         return self.policy.game
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """As `PlayerSpec.player`; raises as `ResolvingSeat`."""
+        """Return a new seat; raises as `ResolvingSeat`."""
         del betting
         return ResolvingSeat(self.policy, self.settings, seed=seed)
 
     def fingerprint(self) -> str:
-        """As `PlayerSpec.fingerprint`."""
+        """Return the settings as text."""
         return repr(self.settings)
 
 
 class ResolvingSeat(Seat):
-    """A policy at one seat of no-limit hold'em, solved again from a street on (`mccfr.play.resolving.table`).
+    """A policy at one seat of no-limit hold'em, re-solved from a street on (`mccfr.play.resolving.table`).
 
-    Before that street it plays as `Seat` does.  From there on what it plays in a public state is a function of that
-    state and its hand: nothing but the action is drawn.
+    Before that street it plays as `Seat` does. After it, its strategy is a function of the public state and its
+    hand; only the action is random.
     """
 
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
-        """Sit down; raises `ValueError` as `Seat` and `Resolver` do."""
+        """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
         self._acted: list[Acted] = []
         super().__init__(policy, seed=seed)
         self.resolver = Resolver(self, settings)
 
     def prepare(self) -> None:
-        """Compile the kernels of all streets that are solved again, by a hand that is played with one iteration each.
+        """Compile the kernels of all re-solved streets by playing a hand with one iteration per spot.
 
-        On each street the opponent bets an amount that endgames lack, which is solved by kernels of its own.
+        On each street the opponent bets an amount outside the subgame, which needs kernels of its own.
         """
         other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
         rules, dealt = other.resolver.rules, 0
@@ -86,7 +86,7 @@ class ResolvingSeat(Seat):
         super()._note(action, after)
 
     def _seen(self, state: State, action: str) -> None:
-        if state.street < self.resolver.street:  # later nobody asks where the policy's tree is
+        if state.street < self.resolver.street:  # the place in the policy's tree is not needed later
             super()._seen(state, action)
 
     def _chosen(self, state: Any, random: Random) -> str:
@@ -97,7 +97,7 @@ class ResolvingSeat(Seat):
         return here.actions[self._sampled(here.played()[:, hand], random)]
 
     def public_state(self) -> PublicState:
-        """Where the hand is, from the chosen street on, with somebody to act; `ValueError` elsewhere."""
+        """Return the hand's public state; `ValueError` before the chosen street or if no player acts."""
         state = self.state
         if not isinstance(state, BettingState) or state.street < self.resolver.street:
             raise ValueError(
@@ -108,7 +108,7 @@ class ResolvingSeat(Seat):
 
 
 class ResolvedRange(SeenRange):
-    """As `SeenRange`, of a seat whose hands are solved again: from there on the solutions say what every hand plays."""
+    """`SeenRange` of a re-solving seat: from the chosen street on actions follow the solutions."""
 
     def __init__(self, seat: ResolvingSeat, position: int) -> None:
         super().__init__(seat, position)
@@ -117,7 +117,7 @@ class ResolvedRange(SeenRange):
         self._state: Any = None
 
     def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
-        """As `SeenRange.choices`; what is solved is kept by the seat, which has played there."""
+        """Return {action: [H]} reach of each action; solutions are cached by the seat."""
         self._state = state
         if state.street < self._resolver.street:
             return super().choices(state, board)
@@ -131,14 +131,14 @@ class ResolvedRange(SeenRange):
         return {action: row for action, row in found.items() if row.any()}
 
     def chose(self, action: str) -> None:
-        """As `SeenRange.chose`."""
+        """Record the seat's action."""
         super().chose(action)
         if self._state is not None:
             self._line.append((self._state, action))
             self._state = None
 
     def see(self, state: Any, action: str) -> None:
-        """As `SeenRange.see`; where hands are solved again nobody asks for the policy's readings."""
+        """Record the opponent's action; translations are not needed once the seat re-solves."""
         if state.street < self._resolver.street:
             super().see(state, action)
         self._line.append((state, action))

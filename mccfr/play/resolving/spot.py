@@ -1,11 +1,10 @@
-"""The rest of a hand from one decision on one board, with every hand there an infoset of its own.
+"""The subgame from one decision on one board, with every hand an infoset of its own.
 
-A spot is public: who holds what is a matter of ranges, which come with every question asked of it.  Its cards are those
-of the real game, whatever a strategy's abstraction merges, so that what is solved here and what is answered by a best
-response are exact in the real game.
+A spot is public: ranges are arguments of its methods. Its cards are those of the real game and not merged into a
+strategy's buckets. Solutions and best responses are therefore exact in the real game.
 
-Where too many boards follow - a flop - a spot may keep the game's buckets on the streets after its own instead: then a
-strategy is a table of them, whatever the board, while best responses still are those of real hands.
+If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. A strategy there is
+a table by bucket, while best responses are still those of real hands.
 """
 
 from dataclasses import replace
@@ -30,16 +29,16 @@ from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
 Tables = list[npt.NDArray[np.floating]]
-"""A strategy of a spot, as walks take it: by block [slots, buckets]."""
+"""A strategy of a spot: by block [slots, buckets]."""
 
-_ALL = 1_000_000  # more than any spot has boards
+_ALL = 1_000_000  # more than the boards of any spot
 
 
 class RootValues(NamedTuple):
-    """What a player's hands win from a root on; counterfactual: at the other player's reach.
+    """Counterfactual values of a player's hands at a root, at the other player's reach.
 
-    value   [H]     chips times the weight of the hands that the other player may hold
-    action  [A, H]  the same after each action of the root; of an action of the other player's, what it adds
+    value   [H]     chips times the weight of opposing hands
+    action  [A, H]  the same after each action of the root; for the other player's actions, each one's share of `value`
     """
 
     value: Floats
@@ -47,20 +46,22 @@ class RootValues(NamedTuple):
 
 
 class Spot:
-    """A decision of a game with cards, on a board; see the module.  H hands, B blocks, S streets from this one on.
+    """A decision of a game with cards, on a board; see the module. H hands, B blocks, S streets.
 
-    node    the decision, of the game's tree
-    nodes   [n] nodes of the game's tree that the subgame's stand for
-    known   the game's cards once the board lies: buckets on all streets, those before included
-    game    the subgame, all hands that can be dealt in it; `reach` of its cards are the weights of the deal
-    merged  whether hands share the game's buckets on later streets
+    node    the decision, in the game's tree
+    nodes   [n] nodes of the game's tree for each node of the subgame
+    known   the game's cards given the board, with buckets of all streets
+    game    the subgame with all possible hands; `reach` of its cards are the deal's weights
+    merged  hands share the game's buckets on later streets
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
-        """`board` is one of the decision's street: its number where boards are listed, else its cards.
+        """Build the subgame.
 
-        Raises `ValueError` for a node where nobody decides, a board that is none of the street's, and games without
-        cards beside their tree.
+        board  of the decision's street: its number in games that list boards, else its cards
+
+        Raises `ValueError` for a node that is no decision, a board of another street, rake, and games without cards
+        beside their tree.
         """
         tree = game.tree
         if not game.cards.dealt:
@@ -75,25 +76,25 @@ class Spot:
         cards = _rest(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
 
-    # --- whose hands ---
+    # --- hands and ranges ---
 
     @cached_property
     def dealing(self) -> DealtCards:
-        """Hands, as ranges number them."""
+        """Hands, numbered as in ranges."""
         return self.game.cards.at_table()
 
     @cached_property
     def board_factor(self) -> float:
-        """Full boards that may follow, for each that leaves any two hands."""
+        """Number of full boards divided by the number compatible with any two hands."""
         return self.dealing.full_boards(0, 0, (), _ALL, np.random.default_rng(0))[1]
 
     @property
     def weights(self) -> Floats:
-        """[2, H] weights of the deal, of hands that the board leaves."""
+        """[2, H] the deal's weights of hands that share no card with the board."""
         return self.game.cards.listed().reach
 
     def ranges(self, strategy: Strategy) -> Floats:
-        """[2, H] weights of both players' hands at the root: those of the deal times all that a strategy did so far."""
+        """Return [2, H] weights of both players' hands at the root: the deal's times each player's reach."""
         arrays, found = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
         for above, node in pairwise(path):
@@ -105,14 +106,14 @@ class Spot:
     # --- strategies ---
 
     def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
-        """[buckets] of a block of the subgame, the bucket that each of its infosets has in the whole game."""
+        """Return [buckets] for each infoset of a subgame's block its bucket in the whole game."""
         street, player = divmod(block, 2)
         mine = self.game.cards.listed().bucket[street][player] != NO_BUCKET
         known = self.known.bucket[self.street + street][player][mine]
         return _occurring(known) if self.merged and street else known
 
     def tables(self, strategy: Strategy) -> Tables:
-        """A strategy of the whole game, in the subgame."""
+        """Return a strategy of the whole game as tables of the subgame."""
         tree, found = self.game.tree, Tables()
         for block in range(2 * tree.streets):
             buckets = self.own_buckets(block)
@@ -134,18 +135,21 @@ class Spot:
         return public_tree(self.game)
 
     def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """What a player's hands win by a best response to the other's part of a strategy; exact, on all boards.
+        """Return the values of a best response to the other player's strategy; exact, on all boards.
 
         other  [H] weights of the other player's hands at the root
         """
         return self._root_values(RESPOND, player, other, tables)
 
     def followed(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """As `best_response`, where both go on by the strategy."""
+        """Return the values if both players follow the strategy; arguments as in `best_response`."""
         return self._root_values(FOLLOW, player, other, tables)
 
     def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Of a merged spot, which has thousands of boards, in float32: rounding is a millionth of the pot."""
+        """Return the walk's values at the root.
+
+        Merged spots are walked in float32, with errors of about a millionth of the pot.
+        """
         dtype = np.float32 if self.merged else np.float64
         reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
         reach[1 - player] = other
@@ -166,7 +170,7 @@ class Spot:
 
 
 def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
-    """[H, A] a strategy of a game at a node, for hands of these buckets; 0 where a hand cannot be."""
+    """Return [H, A] a strategy at a node for hands of these buckets; 0 for impossible hands."""
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
     first, count = int(arrays.slot[node]), int(arrays.count[node])
     rows = np.zeros((len(buckets), count))
@@ -176,14 +180,14 @@ def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np
 
 
 def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Those of many small numbers that occur, ascending."""
+    """Return the distinct values of small numbers, ascending."""
     return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
 
 
 def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
-    """Cards from a street on, every hand on every board a bucket of its own.
+    """Return the cards from a street on, every hand on every board a bucket of its own.
 
-    merged  on later streets hands keep the buckets that they share, numbered anew among those that occur
+    merged  on later streets hands keep their shared buckets, renumbered from 0
     """
     boards, masks = known.board_cards[street:], known.hand_masks()
     bucket = [lossless_buckets(masks, known.reach, here) for here in boards]

@@ -1,23 +1,21 @@
-"""A policy at the table that solves again what lies ahead: public states, and what every hand plays there.
+"""Re-solving of a policy during play: public states and the strategy of every hand there.
 
-When the chosen street begins, both players' ranges are what the strategies in force make of them, and the rest of the
-hand is solved as an endgame of real chips.  From there on its solution is in force: it says what every hand plays, and
-so what our range becomes.  It is solved again
+When the chosen street begins, both ranges follow from the policy, and the rest of the hand is solved as a subgame in
+real chips. Its solution is then in force and determines the player's range. It is re-solved:
 
-* when the opponent makes a bet that the endgame has not (nested, Brown & Sandholm 2017, section 5): the game that this
-  bet begins, at our range there, his alternatives being his values before the bet: what a best response to the solution
-  in force wins with a bet that it has;
-* when the next street begins: on the real board, his alternatives the values of a best response to the last solution.
+* when the opponent makes a bet outside the subgame (nested: Brown & Sandholm 2017, section 5). The new subgame
+  begins after this bet. The alternatives are the opponent's best-response values to the solution in force before the
+  bet.
+* when the next street begins, on the real board. The alternatives are best-response values to the last solution.
 
-At first his alternatives are the values of his best response to the policy itself, with the endgame's bets.  So ranges
-and the opponent's values are carried through the hand (continual re-solving: Moravčík et al. 2017), and the policy is
-asked once.
+The first alternatives are best-response values to the policy itself, with the subgame's bets. Ranges and opponent
+values are thus carried through the hand (continual re-solving: Moravčík et al. 2017).
 
-Below a flop hands have the policy's buckets, and boards are sampled (`mccfr.play.resolving.solve`); his alternatives
-are best responses on all turns and rivers, as elsewhere.
+After a flop, hands have the policy's buckets on later streets and boards are sampled (`mccfr.play.resolving.solve`).
+Alternatives are still best-response values on all turns and rivers.
 
-Everything follows from the policy, the betting and the board, public to both players; nothing is drawn and no clock is
-asked.  So what is played in a public state is the same whenever it is asked for, and can be kept.
+Everything follows from the policy, the betting and the board; there are no random draws and no clocks. A public
+state's strategy is therefore always the same and can be cached.
 """
 
 from collections import OrderedDict
@@ -47,39 +45,40 @@ from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
 STREETS = ("river", "turn", "flop")
-"""Where solving may begin, by the names that commands take."""
+"""Streets where re-solving may begin, by their names in commands."""
 _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
-_KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
+_KEPT = {"flop": 2, "turn": 8, "river": 256}  # cached subgames; from the turn on up to 40 MB each, from the flop 300
 EFFORT = {
     "flop": Effort(iterations=50),
     "turn": Effort(iterations=40),
     "river": Effort(iterations=100),
 }
-"""Of a spot of a street, gaps of some thousandths of the pot (docs/measured/resolving.md): some seconds of processor
-time on the flop, one on the turn, a twentieth of one on the river."""
+"""Default efforts by street, for gaps of some thousandths of the pot (docs/measured/resolving.md).
+
+They take some seconds of processor time on the flop, one on the turn, 0.05 on the river."""
 COLD_FLOP = Effort(iterations=200)
-"""After a bet on the flop that no strategy in force says how to answer, to a like gap."""
+"""Effort after a bet on the flop outside the subgame, without initial regrets, for a similar gap."""
 NESTED = "resolving"
-"""After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
-hands and not with others, and who believes that he makes it with all of them pays off the best."""
+"""Method after a bet outside the subgame instead of "unsafe".
+
+No strategy in force gives the opponent's range for such a bet, and assuming all hands would overpay strong ones."""
 VARIANT = PRESETS["dcfr+"]
-"""At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR
-(docs/measured/resolving.md)."""
+"""CFR variant: after some hundred iterations its gap is smaller than plain DCFR's (docs/measured/resolving.md)."""
 Acted = tuple[BettingState, str, Board]
-"""A state of the betting, what was done there, and the board that lay."""
+"""A state of the betting, the action there, and the board."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a hand is solved again.
+    """Settings of re-solving.
 
-    street     the first that is, one of `STREETS`
-    method     one of `METHODS`; on the flop the first for "maxmargin"
-    effort     for each spot; None: `EFFORT` of its street.  With `seconds` what is played is no function of the public
+    street     the first that is re-solved, one of `STREETS`
+    method     one of `METHODS`; on the flop "maxmargin" becomes the first one
+    effort     for each spot; None: `EFFORT` of its street. With `seconds` the strategy is no function of the public
                state any more
-    menu       bets of endgames on the river
-    turn_menu  bets of endgames from the flop or the turn on, those of later streets included
-    workers    threads that share the rivers of a turn; nothing depends on them
+    menu       bets of subgames on the river
+    turn_menu  bets of subgames from the flop or the turn on, including later streets
+    workers    threads that share the rivers of a turn; results do not depend on them
     """
 
     street: str = "river"
@@ -91,13 +90,13 @@ class Settings:
 
 
 SETTINGS = Settings()
-"""The first method, on the river."""
+"""Default settings: the first method, on the river."""
 
 
 def settings_of(text: str) -> Settings:
-    """Settings as commands take them, STREET[:METHOD[:ITERATIONS]]: "river", "turn:unsafe", "flop:resolving:200".
+    """Parse STREET[:METHOD[:ITERATIONS]], such as "river", "turn:unsafe" or "flop:resolving:200".
 
-    Raises `ValueError` for a street, a method or a number that is none.
+    Raises `ValueError` for an unknown street or method, or an invalid number.
     """
     street, method, iterations, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
     if more or street not in STREETS or (method and method not in METHODS):
@@ -114,12 +113,12 @@ def settings_of(text: str) -> Settings:
 
 
 class Resolver:
-    """Public states of a policy's hands from the street on where it is solved again."""
+    """Public states of a policy's hands from the re-solved street on, cached."""
 
     def __init__(self, seat: Seat, settings: Settings = SETTINGS) -> None:
-        """`seat` holds the policy, as it plays before that street.
+        """Take the seat with the policy, which plays before that street.
 
-        Raises `ValueError` for a game that is not whole no-limit hold'em.
+        Raises `ValueError` unless the game is full-deck no-limit hold'em.
         """
         cards = seat.policy.game.cards
         if not isinstance(seat.betting, Translation) or cards.boards is not None or cards.cards_on(0):
@@ -132,9 +131,9 @@ class Resolver:
         self._kept: OrderedDict[Any, PublicState] = OrderedDict()
 
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """The public state after all that was done, from the street on that is solved again.
+        """Return the public state after all actions, on a re-solved street.
 
-        position  of the player whose strategy is solved for
+        position  of the re-solving player
         board     of the state's street
         """
         before = [each for each in line if each[0].street < self.street]
@@ -148,10 +147,10 @@ class Resolver:
         return here
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """The public state when the street begins.
+        """Return the public state at the start of the re-solved street.
 
-        position  of the player whose strategy is solved for
-        line      all that was done before
+        position  of the re-solving player
+        line      all earlier actions
         """
         key = position, tuple(action for _, action, _ in line), tuple(board)
         if key in self._kept:
@@ -163,7 +162,7 @@ class Resolver:
         spot = self.spot(position, state, board, ranges, method)
         ranges = ranges * spot.weights
         found: PublicState
-        if not ranges[position].any():  # whoever asks lets us do what we never do: as well as any other
+        if not ranges[position].any():  # the line has probability 0 for the player: any strategy will do
             found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
         else:
             alternatives, before = None, None
@@ -177,10 +176,10 @@ class Resolver:
         return found
 
     def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
-        """What follows a state of the betting on a board that has all its street's cards.
+        """Return the subgame's spot from a state of the betting, on its street's board.
 
-        Hands outside of our range cost time and change nothing, and neither do those outside of the opponent's where
-        his range is believed: they are not dealt.  Where a range has none left, all are.
+        Hands outside the player's range are not dealt, to save time. For the unsafe method the same holds for the
+        opponent's range. If a range is empty, all hands are dealt.
         """
         on_river = state.street == len(self.rules.board_cards) - 1
         menu, live = self.settings.menu if on_river else self.settings.turn_menu, ranges > 0
@@ -192,7 +191,7 @@ class Resolver:
         return Spot(game, 0, 0, merged=self.on_flop(state))
 
     def on_flop(self, state: BettingState) -> bool:
-        """Whether too much follows to tell hands apart on all boards."""
+        """Return whether the state is on the flop, where too many boards follow for lossless buckets."""
         return sum(self.rules.board_cards[: state.street + 1]) == _BOARD_CARDS["flop"]
 
     def solved(
@@ -205,10 +204,10 @@ class Resolver:
         method: str,
         before: Tables | None = None,
     ) -> "PublicState":
-        """A spot once it is solved.
+        """Solve a spot and return its public state.
 
-        alternatives  [H] what a best response to the strategy in force wins; None where the method is not safe
-        before        that strategy, which the solution begins with, if it is known
+        alternatives  [H] best-response values to the strategy in force; None for the unsafe method
+        before        that strategy for initial regrets, if known
         """
         settings = self.settings
         cold = spot.merged and before is None
@@ -238,12 +237,12 @@ class Resolver:
 
 
 class PublicState:
-    """A decision of a hand that is being solved again; hands are combinations.
+    """A decision of a re-solved hand; hands are combinations.
 
-    position   of our player
-    state      the real betting
-    ranges     [2, 1326] weights of both players' hands here, by the solutions so far
-    found      the solution in force; None: we are never here
+    position  of the re-solving player
+    state     the real betting
+    ranges    [2, 1326] weights of both players' hands here, by the solutions so far
+    found     the solution in force; None if the player is never here
     """
 
     def __init__(
@@ -257,7 +256,7 @@ class PublicState:
         state: BettingState,
         found: Resolved | None = None,
     ) -> None:
-        """`found` is what was solved, and `strategy` its tables; None: nothing was."""
+        """Take a node of a spot; `strategy` has the tables of the solution `found`, which may be None."""
         self._resolver, self._spot, self._strategy, self._node = resolver, spot, strategy, node
         self.position, self.ranges, self.state, self.found = position, ranges, state, found
         self._after: dict[Any, PublicState | int] = {}
@@ -266,13 +265,12 @@ class PublicState:
 
     @property
     def gap_chips(self) -> float:
-        """Of the solution in force, chips a hand; found when it is asked for."""
+        """Gap of the solution in force in chips per hand, computed on access."""
         return self.found.gap_chips if self.found else 0.0
 
     @property
     def excess_chips(self) -> float:
-        """What the opponent may win more there than before the solution was in force, at most, chips a hand; NaN after
-        the unsafe method, which knows no before."""
+        """Bound of the opponent's gain by the solution in force, in chips per hand; NaN for the unsafe method."""
         return self.found.excess_chips if self.found else 0.0
 
     @property
@@ -285,12 +283,14 @@ class PublicState:
 
     @property
     def actions(self) -> list[str]:
-        """What the endgame has here: `f`, `c` or `rN`, all legal."""
+        """The subgame's actions here: `f`, `c` or `rN`, all legal."""
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
     def played(self) -> Floats:
-        """[A, 1326] what every hand of the player to act plays by the solution; 0 where it hits the board, and hands
-        that are outside of his range play anything."""
+        """Return [A, 1326] action probabilities of the player to act by the solution.
+
+        They are 0 for hands that share a card with the board, and arbitrary for hands outside the range.
+        """
         if self._played is None:
             arrays, cards = self._game.tree.arrays, self._game.cards.listed()
             block, slot = int(arrays.block[self._node]), int(arrays.slot[self._node])
@@ -301,8 +301,10 @@ class PublicState:
         return self._played
 
     def values(self) -> Floats | None:
-        """[A, 1326] chips of the whole hand that hands of the player to act win after each action, both going on by
-        the solution, exact on all boards; NaN outside of his range.  None inside a spot.
+        """Return [A, 1326] EVs in chips of the whole hand, by action of the player to act.
+
+        Both players follow the solution; exact on all boards, NaN outside the range. Returns None except for the
+        re-solving player at a spot's root.
         """
         if self._node or self.position != self.state.player:
             return None
@@ -312,7 +314,7 @@ class PublicState:
         return per_weight(action, met)
 
     def responses(self) -> RootValues:
-        """What the opponent's hands win from here by best responses to the solution in force, with its bets; kept."""
+        """Return the opponent's best-response values to the solution in force, with its bets; cached."""
         if self._responses is None:
             self._responses = self._best_responses()
         return self._responses
@@ -325,20 +327,20 @@ class PublicState:
         return spot.best_response(1 - self.position, self.ranges[self.position], tables)
 
     def responses_after(self, action: str, board: Board) -> RootValues:
-        """The same once an action has ended the street and the next one's `board` lies, before that is solved."""
+        """Return the same on the next street's board after an action ended the street, before re-solving it."""
         before, ranges = self._dealt(self.actions.index(action), self.ranges_after(action), tuple(board))
         return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
 
     def ranges_after(self, action: str) -> Floats:
-        """[2, 1326] weights of both players' hands after one of `actions`."""
+        """Return [2, 1326] weights of both players' hands after one of `actions`."""
         ranges = self.ranges.copy()
         ranges[self.state.player] *= self.played()[self.actions.index(action)]
-        return ranges if ranges[self.state.player].any() else self.ranges  # as if a solution said nothing of it
+        return ranges if ranges[self.state.player].any() else self.ranges  # an action of probability 0 changes nothing
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
-        """The state that a legal action leads to; `OVER` where nobody acts any more.
+        """Return the state after a legal action; `OVER` if the betting ends.
 
-        board  all its cards, where the action ends a street; else it is not looked at
+        board  all its cards if the action ends a street; otherwise ignored
         """
         state = self._resolver.seat.betting.apply(self.state, action)  # type: ignore[arg-type]
         if not isinstance(state, BettingState):
@@ -350,7 +352,7 @@ class PublicState:
 
     def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
         if action not in self.actions:
-            own = self.state.player == self.position  # of another program at this seat, or before a restart
+            own = self.state.player == self.position  # chosen by another program at this seat, or before a restart
             nearest = self.actions[nearest_action(self.actions, action)]
             return self._answered(state, self.ranges_after(nearest) if own else self.ranges)
         number, ranges = self.actions.index(action), self.ranges_after(action)
@@ -361,7 +363,10 @@ class PublicState:
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
-        """The next street by the solution in force, where an action has ended this one, and ranges there."""
+        """Return the next street's spot by the solution in force, and both ranges there.
+
+        number  of the action that ends this street
+        """
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
         boards = self._game.cards.listed().board_cards[1].tolist()
@@ -369,7 +374,7 @@ class PublicState:
         return before, ranges * before.weights
 
     def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
-        """A street that begins, his alternatives what a best response to the solution in force wins from it."""
+        """Re-solve at the start of a street; alternatives are best-response values to the solution in force."""
         method, value = self._resolver.settings.method, None
         if method != "unsafe":
             value = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy)).value
@@ -377,7 +382,7 @@ class PublicState:
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
 
     def _answered(self, state: BettingState, ranges: Floats) -> "PublicState":
-        """Solve again after a bet that the endgame lacks; the opponent's alternatives are the values before it."""
+        """Re-solve after a bet outside the subgame; the alternatives are the values before it."""
         board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method
         spot = self._resolver.spot(self.position, state, board, ranges, method)

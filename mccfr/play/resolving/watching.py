@@ -1,7 +1,7 @@
-"""What both players may hold, and how a policy would go on, as anybody sees it who knows the policy and the betting.
+"""Ranges and continuation of a policy as seen by an observer who knows the policy and the betting.
 
-A policy takes bets that its tree has not for others, by draws that nobody sees; all of them are followed here
-(`mccfr.play.ranges`).  What is found depends on the betting and the board alone.
+A policy's random translations of bets outside its tree are hidden; all of them are followed (`mccfr.play.ranges`).
+Results depend only on the betting and the board.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ Floats = npt.NDArray[np.float64]
 
 
 class SupposedRange(SeenRange):
-    """The range of a player who is supposed to play a policy, whatever the player bets.
+    """The range of a player who is assumed to play a policy, even if its real actions differ.
 
-    An action that the tree lacks is translated; where the policy never does that, the range stays.
+    An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
     """
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
-        """Update the range by an action of this player, of the policy's tree or not."""
+        """Update the range by an action of this player, inside or outside the policy's tree."""
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
             self._after = {action: {}}
@@ -49,13 +49,13 @@ class SupposedRange(SeenRange):
 
 
 class Watcher:
-    """A hand up to some decision, as it is seen from outside.
+    """A hand up to some decision, as seen by an observer.
 
-    ours, theirs  ranges: of the player whose strategy is known, and of his opponent if he played it as well
+    ours, theirs  ranges of the player whose strategy is known, and of the opponent if it played the same policy
     """
 
     def __init__(self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]]) -> None:
-        """`line` are the states, actions and boards so far; `position` is our player's."""
+        """Follow the states, actions and boards so far; `position` is the known player's."""
         self._seat, self.position = seat, position
         self.ours, self.theirs = SupposedRange(seat, position), SupposedRange(seat, 1 - position)
         for state, action, board in line:
@@ -67,7 +67,7 @@ class Watcher:
         if state.player == self.position:
             if action in ours.choices(state, board):
                 ours.chose(action)
-            else:  # before a restart, or by another program at this seat
+            else:  # an action from before a restart, or of another program at this seat
                 ours.took(state, action, board)
             theirs.see(state, action)
         else:
@@ -75,7 +75,7 @@ class Watcher:
             theirs.took(state, action, board)
 
     def ranges(self) -> Floats:
-        """[2, H] weights of the hands of both positions; where the opponent's play has left none, all of them."""
+        """Return [2, H] weights of both positions' hands; all hands for an opponent with an empty range."""
         found = np.zeros((2, self._seat.dealing.hand_count))
         for position, seen in ((self.position, self.ours), (1 - self.position, self.theirs)):
             found[position] = sum(seen.reach.values(), np.zeros(found.shape[1]))
@@ -84,13 +84,13 @@ class Watcher:
         return found
 
     def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
-        """How both players go on by the policy in a spot that keeps its buckets on later streets.
+        """Return the policy's continuation in a spot with shared buckets on later streets.
 
-        spot   merged, of an endgame that begins at a state
+        spot   merged, of a subgame that begins at a state
         state  of the real betting there
 
-        One reading is followed, our likeliest, and of what each bet may stand for the likeliest.  An action that the
-        endgame has not is the one there of the nearest amount.
+        Only the player's likeliest translation is followed, and the likeliest of each later bet. An action outside
+        the subgame becomes its nearest amount.
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
@@ -115,7 +115,7 @@ class Watcher:
     def _rows_of(
         self, reading: Reading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
     ) -> npt.NDArray[np.float64]:
-        """[A, buckets] what hands of these buckets do at a reading, by the actions `labels` of an endgame."""
+        """Return [A, buckets] probabilities at a translation, by the subgame's actions `labels`."""
         betting, found = self._seat.betting, np.zeros((len(labels), len(buckets)))
         if not betting.decides(reading):
             found[labels.index("c")] = 1
@@ -125,15 +125,15 @@ class Watcher:
         return found
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """How the policy would go on in an endgame (`mccfr.play.resolving.endgame`) that begins at a state.
+        """Return the policy's continuation in a subgame (`endgame`) that begins at a state.
 
-        Its readings and its hand are one distribution, and what a hand does is the mean over its readings.  An action
-        that the endgame has not is the one there of the nearest amount; where nothing is known, hands play anything.
+        Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
+        amount. Hands of weight 0 play uniformly.
         """
         cards, tree = game.cards.listed(), game.tree
         found: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
         todo: list[tuple[int, Any, SeenRange, npt.NDArray[np.intp]]] = [(0, state, self.ours, np.zeros(1, np.intp))]
-        while todo:  # all boards of a street at once
+        while todo:  # each entry covers all boards of a street
             node, here, seen, boards = todo.pop()
             street, children = here.street - state.street, tree.children(node)
             if here.player == self.position:
@@ -148,18 +148,18 @@ class Watcher:
                 if tree.arrays.kind[child] != DECISION:
                     continue
                 if here.player == self.position:
-                    ours = tree.label[child][0]  # a raise that becomes a call, for want of raises, leads nowhere here
+                    ours = tree.label[child][0]  # a raise that became a call, for lack of raises, is not continued
                     later = seen.having_chosen(
                         action for action in choices if nearest[action] == number and action[0] == ours
                     )
                     if not later.reach:
-                        continue  # we are never there
+                        continue  # the player never gets there
                 else:
                     later = copy(seen)
                     later.see(here, tree.label[child])
                 after: Any = self._seat.betting.apply(here, tree.label[child])
                 lying = boards
-                if after.street != here.street:  # a street begins with one board: endgames are of two
+                if after.street != here.street:  # subgames have at most two streets, the first with one board
                     lying, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)
                     later.reach = {place: np.tile(reach, len(lying)) for place, reach in later.reach.items()}
                 todo.append((child, after, later, lying))
@@ -167,7 +167,7 @@ class Watcher:
 
 
 def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
-    """[A, H] probabilities of actions from their joint weights; uniform for hands that are not here."""
+    """Return [A, H] action probabilities from joint weights; uniform for hands of weight 0."""
     rows = np.zeros((count, len(next(iter(choices.values())))))
     for action, reach in choices.items():
         rows[number[action]] += reach
@@ -176,7 +176,7 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
 
 
 def nearest_action(labels: Sequence[str], action: str) -> int:
-    """Number of an action among those of a decision, or of the one nearest to its amount."""
+    """Return the index of an action among `labels`, or of the one with the nearest amount."""
     if action in labels:
         return labels.index(action)
     raises = [number for number, label in enumerate(labels) if label[0] == "r"]

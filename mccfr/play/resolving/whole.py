@@ -1,11 +1,10 @@
-"""Every spot of a street solved again: a whole strategy, for games small enough to evaluate it exactly.
+"""Re-solves every spot of a street into a whole strategy, for games small enough for exact evaluation.
 
-For each player, and at every decision that begins the street on every board, the strategy in force is replaced by what
-re-solving makes of it.  What the opponent can win is then no more than before, plus the gaps of the solutions.  For a
-gadget whose alternatives are values of best responses to the strategy in force is worth no more to him than they are,
-since that strategy gives no more.  So with a gap of g chips a hand, all of his hands at that root together win at most
-g more than their alternatives, weighed as often as the deal and our own play bring us there; and the sum over roots
-bounds what he wins more in all (Burch, Johanson & Bowling 2014, theorem 1, with an error for each root).
+For each player, decision that begins the street, and board, the strategy in force is replaced by the re-solved one.
+The opponent's value is then at most the value before plus the gaps. A gap is g chips per hand that gets there. All
+the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and the
+player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2014, theorem 1, with an error for
+each root).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,19 +24,19 @@ from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT
 
 _ALIKE = 1e-6
-"""Rows of one bucket that several boards come to may differ by less: rounding of sums in another order."""
+"""Tolerance between rows of one bucket from several boards, for rounding."""
 
 
 @dataclass(frozen=True)
 class Whole:
-    """A strategy whose spots were solved again.
+    """A strategy with re-solved spots.
 
     strategy      of the whole game
-    bound_chips   [2] by player whose spots were solved: what his opponent may win more than from the strategy before,
-                  chips a hand, by the gaps of all spots.  Nothing bounds it after the unsafe method: infinite
-    excess_chips  [2] the same as it has come out: by how much his hands at the roots beat their alternatives
-    gap_chips     the largest gap of a spot, chips a hand that gets there
-    spots         spots that were solved, of both players together
+    bound_chips   [2] by re-solved player: bound of the opponent's gain over the strategy before, in chips per hand,
+                  from the gaps. Infinite for the unsafe method
+    excess_chips  [2] the actual amount by which the opponent's hands at the roots exceed their alternatives
+    gap_chips     the largest gap of a spot, in chips per hand that gets there
+    spots         number of solved spots, of both players
     """
 
     strategy: Strategy
@@ -48,7 +47,7 @@ class Whole:
 
 
 def roots(game: Game, street: int) -> list[int]:
-    """Decisions of a betting tree that begin a street: of street 0 the root."""
+    """Return the decisions of a betting tree that begin a street; for street 0 the root."""
     arrays, parent = game.tree.arrays, game.tree.parent
     here = np.flatnonzero((arrays.kind == DECISION) & (arrays.block // 2 == street))
     return [node for node in here.tolist() if parent[node] == NO_PARENT or arrays.block[parent[node]] // 2 != street]
@@ -66,17 +65,17 @@ def resolve_street(
     merged: bool = False,
     dtype: str = "float64",
 ) -> Whole:
-    """Solve all spots of a street again, each against the strategy given.
+    """Re-solve all spots of a street, each against the given strategy.
 
     players  whose strategies are replaced
-    reach    whether alternatives are raised by gifts (`gifts`)
-    merged   whether hands keep the buckets that they share on later streets, and boards are sampled (`Spot`): values,
-             gaps and bounds are those of real hands all the same
+    reach    raise alternatives by gifts (`gifts`)
+    merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
+             of real hands
 
-    Hands that share a bucket, as those do that are alike but for suits, are solved apart, and play the mean of what was
-    found: by convexity no worse where they are alike, and what gaps and bounds are of in any case.
+    Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
+    of this mean.
 
-    Raises `ValueError` for games whose cards are not listed, and where boards share buckets and come to different
+    Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
     strategies.
     """
     cards, public = game.cards.listed(), public_tree(game)
@@ -86,7 +85,7 @@ def resolve_street(
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
         if not (times := float(public.copies.times[start + board])):
-            continue  # suits apart, another board is the same
+            continue  # isomorphic to another board
         spot = Spot(game, node, board, merged=merged)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
         alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
@@ -94,7 +93,7 @@ def resolve_street(
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
-            known = before if merged else None  # what forgets nothing gains nothing by it
+            known = before if merged else None  # initial regrets help only with shared buckets
             found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=known)
             made.write(spot, player, found.tables, alike)
             dealt = spot.weights[1 - player]
@@ -112,9 +111,9 @@ def resolve_streets(
     method: str = METHODS[0],
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> Whole:
-    """Nested: all spots of one street after the other, each against what the last one made; see `resolve_street`.
+    """Re-solve the spots of several streets in order, each against the last result (nested).
 
-    Bounds and excesses are sums over streets.
+    Bounds and excesses are sums over streets; see `resolve_street`.
     """
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for street in streets:
@@ -125,13 +124,13 @@ def resolve_streets(
 
 
 def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:
-    """(block of the subgame, block of the game) of a player."""
+    """Yield (block of the subgame, block of the game) of a player."""
     for block in range(player, 2 * spot.game.tree.streets, 2):
         yield block, block + 2 * spot.street
 
 
 class _Written:
-    """The tables of the whole game, and which of their rows have been written.
+    """The tables of the whole game, with a record of the rows written.
 
     tables  B × [buckets, slots]
     """
@@ -141,9 +140,9 @@ class _Written:
         self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
 
     def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Put a player's part of what was found for a spot in place, of infosets of these buckets by block.
+        """Write a player's part of a spot's solution; `buckets` are those of its infosets by block.
 
-        `ValueError` where another spot has come to something else.
+        Raises `ValueError` if another spot wrote a different strategy to a row.
         """
         inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
         for block, whole in _blocks(spot, player):

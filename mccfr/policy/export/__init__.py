@@ -1,4 +1,4 @@
-"""Exports: the average strategy, or the raw tables behind it, in the form that others can use."""
+"""Exports the average strategy or the raw tables in six formats, from CSV to OpenSpiel."""
 
 from mccfr.policy.export.formats import BY_HAND, FORMATS, LISTS, PROVENANCE, RAW, export
 

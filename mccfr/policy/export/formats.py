@@ -1,4 +1,4 @@
-"""One function for all export formats."""
+"""Lists the export formats and writes each of them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,11 +18,11 @@ from mccfr.tables.strategy import Strategy
 
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 RAW = ("zarr", "hdf5")
-"""Of tables as they are: these need no strategy."""
+"""Formats of raw tables, which need no strategy."""
 BY_HAND = ("csv", "parquet")
-"""Of rows that may be of hands on a board."""
+"""Formats whose rows may be hands on a board in place of buckets."""
 LISTS = ("csv", "parquet", "openspiel")
-"""Of every infoset and action in a list: these can be made of a policy as well."""
+"""Formats that list every infoset and action, and can also be written from a policy."""
 PROVENANCE: Mapping[str, FindProvenance] = {
     "policy": policy_provenance,
     "csv": csv_provenance,
@@ -30,11 +30,11 @@ PROVENANCE: Mapping[str, FindProvenance] = {
     "parquet": parquet_provenance,
     **{raw: partial(tables_provenance, format=raw) for raw in RAW},
 }
-"""Where an export of each format at a path comes from."""
+"""Functions that return the provenance of an export at a path, by format."""
 
 
 def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of the command's option
-    """Raise `ValueError` for a format that this game has not."""
+    """Raise `ValueError` for a format that does not support this game."""
     if format == "policy" and not game.cards.fits_policies:
         raise ValueError(
             "a policy has no place for strata on the turn and the river, where buckets depend on the flop: choose "
@@ -57,22 +57,22 @@ def export(
     board: str | None = None,
     replaceable: Callable[[Path], bool] | None = None,
 ) -> None:
-    """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
+    """Write an average strategy, or the tables behind it, to `out`, complete or not at all.
 
     game_document  the `[game]` table of the run's configuration
-    strategy       None will do for zarr and hdf5
-    tables         the run's tables as they are, for zarr and hdf5
+    strategy       may be None for zarr and hdf5
+    tables         the run's raw tables, for zarr and hdf5
     format         policy (a directory, see `mccfr.policy`); zarr, hdf5 (the raw tables); csv, parquet (a row for each
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"
-    provenance     JSON that says where the strategy comes from
-    abstraction    policy only: what made its buckets (`Abstraction.origin`); None: lossless
-    values         policy only: what buckets win where streets begin; None: left out
-    board          csv, parquet: rows of hands on this board, as `strategy_rows` has them; None: of buckets
-    replaceable    whether what is at `out` may be replaced, which happens in one step; None: an export of this format
+    provenance     JSON with the origin of the strategy
+    abstraction    policy only: origin of its buckets (`Abstraction.origin`); None: lossless
+    values         policy only: values at the first decisions of streets; None: not written
+    board          csv, parquet: rows of hands on this board, as in `strategy_rows`; None: rows of buckets
+    replaceable    returns whether the path may be replaced, which happens in one step; None: exports of this format may
 
-    Raises `ValueError` for an unknown format and for one that this game or installation has not, `FileExistsError`
-    where what is at `out` may not be replaced.
+    Raises `ValueError` for an unknown format, and for one that this game or installation does not support.  Raises
+    `FileExistsError` if `out` may not be replaced.
     """
     check_format(game, format)
     if format not in PROVENANCE:

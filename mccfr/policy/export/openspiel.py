@@ -1,11 +1,11 @@
-"""Policies for OpenSpiel: a JSON file of information state strings, so that OpenSpiel can play and score a strategy.
+"""Writes policies for OpenSpiel, as a JSON file with action probabilities by information state string.
 
-OpenSpiel's game and ours are walked together, deal by deal: keys are what its states call themselves, nothing is
-formatted here, and every action set and payoff is compared on the way.  The file:
+OpenSpiel's game and ours are traversed together.  The keys are the strings of OpenSpiel's states, and all legal actions
+and payoffs are compared.  The file:
 
     {"format": "openspiel-policy", "format_version": 1,
-     "game": "leduc_poker()",            what pyspiel.load_game takes
-     "payoff_scale": 1.0,                our chips for each unit of OpenSpiel's payoffs
+     "game": "leduc_poker()",            argument of pyspiel.load_game
+     "payoff_scale": 1.0,                chips per unit of OpenSpiel's payoffs
      "provenance": {...},
      "policy": {information state string: {action id: probability}}}
 
@@ -40,15 +40,15 @@ _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 @dataclass(frozen=True)
 class OpenSpielForm:
-    """Our game in OpenSpiel's terms."""
+    """OpenSpiel's name for a game, its action ids and its unit of payoffs."""
 
-    game: str  # what pyspiel.load_game takes
-    action: Callable[[str, bool], int]  # action id of a label; the flag: a bet is faced, so c calls
-    payoff_scale: float = 1.0  # our chips for each unit of its payoffs
+    game: str  # argument of pyspiel.load_game
+    action: Callable[[str, bool], int]  # action id of a label; the flag is True if the player faces a bet
+    payoff_scale: float = 1.0  # chips per unit of OpenSpiel's payoffs
 
 
 def translation(document: Mapping[str, Any]) -> OpenSpielForm:
-    """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
+    """Return OpenSpiel's form of the game of a `[game]` table; `ValueError` if it has none."""
     kind = GAMES.get(document["name"])
     match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():
@@ -96,7 +96,7 @@ def _universal_poker(config: PokerGame) -> OpenSpielForm:
     }
     parameters: dict[str, object] = {
         "betting": "limit" if config.limit else "nolimit",
-        # Its full game has no raises in limit betting; there "pot" is the raise of the fixed size.
+        # OpenSpiel's "fullgame" has no raises in limit betting; "fcpa" has one, of the fixed size.
         "bettingAbstraction": "fcpa" if config.limit else "fullgame",
         "numHoleCards": config.hole_cards,
         "numPlayers": 2,
@@ -106,7 +106,7 @@ def _universal_poker(config: PokerGame) -> OpenSpielForm:
     }
     for name, values in lists.items():
         if values:
-            # A lone number would be read as an integer where OpenSpiel wants text; what is too many is ignored.
+            # OpenSpiel needs text and reads a single number as an integer; it ignores surplus numbers.
             parameters[name] = " ".join(str(int(value)) for value in (list(values) * 2 if len(values) == 1 else values))
     text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
     return OpenSpielForm(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
@@ -118,7 +118,7 @@ def _goofspiel(config: GoofspielGame) -> OpenSpielForm:
         f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order={config.order},"
         "returns_type=point_difference)"
     )
-    # OpenSpiel pays the difference to the mean of both totals: half of the difference between them.
+    # OpenSpiel pays the difference from the mean of both totals, half of the difference between them.
     return OpenSpielForm(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
 
 
@@ -129,10 +129,10 @@ def write_openspiel(
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:
-    """Write a policy that OpenSpiel can load; see the module for the file.
+    """Write a policy that OpenSpiel can load; the module's docstring describes the file.
 
-    Raises `ValueError` where open_spiel is missing, OpenSpiel has no such game, its game turns out to differ, or it
-    cannot tell infosets apart whose strategies differ; `FileExistsError` where what is at `out` is not `replaceable`.
+    Raises `ValueError` if open_spiel is missing, or if OpenSpiel has no such game or a different one.  Raises it too if
+    OpenSpiel merges infosets whose strategies differ.  Raises `FileExistsError` if `out` is not `replaceable`.
     """
     try:
         import pyspiel
@@ -155,7 +155,7 @@ def write_openspiel(
 
 
 def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Where a file that `write_openspiel` wrote comes from, read from its first bytes; None for another file."""
+    """Return the provenance of a file by `write_openspiel`, from its first 64 KiB; None for another file."""
     if not begins_with(_FIRST_BYTES)(path):
         return None
     with reading(path), path.open("rb") as file:
@@ -173,9 +173,9 @@ class _FileFields(msgspec.Struct, frozen=True):
 
 
 def load_policy(path: Path) -> Any:
-    """An exported file as `open_spiel.python.policy.TabularPolicy`, whose `game` is the game it is for.
+    """Return an exported file as `open_spiel.python.policy.TabularPolicy`.
 
-    Raises `ValueError` for another format or version, and where the file's states are not the game's.
+    Raises `ValueError` for another format or version, and if the file's states are not those of the game.
     """
     import pyspiel
     from open_spiel.python.policy import TabularPolicy

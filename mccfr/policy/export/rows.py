@@ -1,4 +1,4 @@
-"""A strategy as a table of rows, one for each infoset and action: CSV and Parquet."""
+"""Writes a strategy as CSV or Parquet, with one row for each infoset and action."""
 
 import csv
 import importlib
@@ -30,15 +30,15 @@ Row = tuple[str, int, int, str, str, str, float, float, str]
 
 
 def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
-    """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
+    """Yield one row for each possible infoset and each of its actions, in the order of nodes.
 
-    board  a row for each hand instead, on this board and its beginnings on streets before: "" for none
+    The columns are COLUMNS.  If an infoset holds several isomorphic hands, `hand` and `board` are the first of them.
+    In whole hold'em `hand` is a class of hole cards or the name of the bucket.  In trees with hidden moves, `line` is
+    the first history of the infoset and `infoset` its name, else "".  `street` counts from 0 at the root.
 
-    Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
-    is a class of hole cards or names the bucket.  In trees with hidden moves, `line` is the first history of the
-    infoset and `infoset` its name; elsewhere that column is empty.  `street` counts from 0 at the root.
+    board  write a row for each hand on this board instead ("" for no board), and on its first cards for earlier streets
 
-    Raises `ValueError`, with the first row, for what is no board of the game.
+    Raises `ValueError`, at the first row, for an invalid board.
     """
     game, tree = source.game, source.game.tree
     arrays, cards = tree.arrays, game.cards
@@ -63,7 +63,7 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
 
 
 def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
-    """(bucket, hand, board) of every hand, by block; none on streets that deal more cards than the board has."""
+    """Return (bucket, hand, board) of every hand, by block; [] on streets after those of the board."""
     cards, text, found = game.cards, plain_text(board), list[list[tuple[int, str, str]]]()
     counts = [cards.cards_on(street) for street in range(game.tree.streets)]
     if not cards.dealt or len(text) not in [2 * count for count in counts]:
@@ -80,14 +80,14 @@ def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
 
 
 def csv_provenance(path: Path) -> Mapping[str, Any] | None:
-    """{} for a CSV file of these columns, which has no place to say where it comes from; None for another file."""
+    """Return {} for a CSV file with these columns, which holds no provenance; None for another file."""
     return {} if begins_with(_HEADER)(path) else None
 
 
 def write_csv(out: Path, source: Profile, board: str | None, replaceable: Callable[[Path], bool]) -> None:
-    """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.
+    """Write `strategy_rows` as CSV (UTF-8, with a header line), in batches of 65,536 rows.
 
-    Raises `ValueError` as these, and `FileExistsError` where what is at `out` is not `replaceable`.
+    Raises `ValueError` as `strategy_rows`, and `FileExistsError` if `out` is not `replaceable`.
     """
 
     def pieces() -> Iterator[bytes]:
@@ -110,7 +110,10 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Where a Parquet file of these columns comes from; None for another file.  `ValueError` without pyarrow."""
+    """Return the provenance of a Parquet file with these columns; None for another file.
+
+    Raises `ValueError` without pyarrow.
+    """
     if not begins_with(_PARQUET_MAGIC)(path):
         return None
     arrow, parquet = _pyarrow()
@@ -126,9 +129,9 @@ def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
 def write_parquet(
     out: Path, source: Profile, board: str | None, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
 ) -> None:
-    """Write `strategy_rows` as Parquet, `provenance` in the metadata `mccfr` as JSON.
+    """Write `strategy_rows` as Parquet, with `provenance` as JSON in the metadata key `mccfr`.
 
-    Raises `ValueError` without pyarrow and as these, `FileExistsError` where what is at `out` is not `replaceable`.
+    Raises `ValueError` without pyarrow and as `strategy_rows`, `FileExistsError` if `out` is not `replaceable`.
     """
     arrow, parquet = _pyarrow()
     kinds = {

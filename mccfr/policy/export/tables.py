@@ -1,4 +1,4 @@
-"""Raw tables as plain Zarr or HDF5, with the tree that says what each cell is."""
+"""Writes raw tables as Zarr or HDF5, with the betting tree that gives the meaning of each cell."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,14 +24,17 @@ def write_tables(
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:
-    """Write tables as they are under their own names, and the betting tree under `tree/`, to a group or file.
+    """Write raw tables under their names, and the betting tree under `tree/`, to a group or file.
 
-    Axes of tables differ by algorithm: ("bucket", "slot") or ("slot", "bucket"); they are written beside each.
-    `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 as in `TreeArrays`; `tree/label`
-    [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are
-    slot .. slot+count-1 along the axis "slot" of the table of its street (block // 2) and player (block % 2); cells
-    beyond the last slot are padding.  The attribute `description` is JSON: the game's configuration and the
-    provenance.  `replaceable` and errors as of `write_arrays`.
+    The axes of tables depend on the algorithm, ("bucket", "slot") or ("slot", "bucket"), and are written with each
+    table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 are as in `TreeArrays`.
+    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.
+
+    The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  That table has street block // 2
+    and player block % 2.  Cells after the last slot are padding.
+
+    The attribute `description` is JSON: the game's configuration and the provenance.  `replaceable` and errors are
+    those of `write_arrays`.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
     axes = dict(tables.axes)
@@ -45,13 +48,13 @@ def write_tables(
 
 
 def tables_provenance(path: Path, format: str) -> Mapping[str, Any] | None:  # noqa: A002 - as above
-    """Where a group or file that `write_tables` wrote comes from; None: it has written none there."""
+    """Return the provenance of a group or file by `write_tables`; None if there is none."""
     description = read_description(path, format)
     return None if description is None or "provenance" not in description else provenance_in(description)
 
 
 def _label_bytes(labels: Any) -> npt.NDArray[np.uint8]:
-    """[N, L] uint8: each label as UTF-8, padded with zeros to the longest."""
+    """Return labels as UTF-8 [N, L] uint8, padded with zeros to the longest."""
     encoded = [label.encode() for label in labels]
     width = max(1, *map(len, encoded))
     return np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), np.uint8).reshape(len(encoded), width)

@@ -1,9 +1,8 @@
-"""The lines of a run's journals: which are sound, how they are read, and what becomes of those that are not.
+"""Reads, checks and repairs the lines of a run's journals.
 
-A line is sound if it is JSON (which has no NaN) and holds every field that the commands read, of its kind.  Damaged
-lines are passed over wherever journals are read; a session moves those that it meets to a file beside the journal,
-named like it with `.damaged` after it, and tells of them.  The lines of metrics, evaluations and trends are in order
-of their nodes, so a session finds what lies beyond its checkpoint from the end.
+A valid line is JSON (without NaN) with every field that the commands read, of the right type. Readers skip damaged
+lines. A session moves the damaged lines it meets to a file with the suffix `.damaged`, and reports them. The lines of
+metrics, evaluations and trends are ordered by nodes, so a session finds lines beyond its checkpoint from the end.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,8 +18,8 @@ from storage.journal import Line, line_numbers, lines, lines_backwards, replace_
 
 DAMAGED = ".damaged"
 
-_CHECKED_BYTES = 1 << 20  # of a journal's end, at least, in which a session looks for damaged lines
-_NAMED = 3  # damaged lines of one journal that are told of one by one
+_CHECKED_BYTES = 1 << 20  # at least this much of a journal's end is checked for damaged lines
+_NAMED = 3  # damaged lines of a journal that are reported one by one
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -82,17 +81,17 @@ class _Journal(msgspec.Struct):
 
 _SOUND: Mapping[str, Any] = {
     "metrics.jsonl": _Metrics,
-    "evaluations.jsonl": EvaluationLine,  # of the method that it names
+    "evaluations.jsonl": EvaluationLine,  # for the method that it names
     "trends.jsonl": _Trends,
     "journal.jsonl": _Journal,
 }
 
 JOURNALS = tuple(_SOUND)
-"""The names of a run's journals."""
+"""Names of a run's journals."""
 
 
 def _parse(name: str, data: bytes) -> dict[str, Any]:
-    """The record of a line; `ValueError` of one clause where it is damaged."""
+    """Return the record of a line; raises `ValueError` with one clause if it is damaged."""
     try:
         record = msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
@@ -112,12 +111,12 @@ def _parse(name: str, data: bytes) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The sound lines of a whole journal; [] where there is none."""
+    """Return the valid lines of a journal; [] if it does not exist."""
     return [record for line in lines(path) if (record := _sound(path.name, line)) is not None]
 
 
 def backwards(path: Path) -> Iterator[dict[str, Any]]:
-    """The sound lines of a journal, the last first; no more is read of it than is taken."""
+    """Yield the valid lines of a journal, the last first, reading no more than is used."""
     return (record for line in lines_backwards(path) if (record := _sound(path.name, line)) is not None)
 
 
@@ -129,7 +128,7 @@ def _sound(name: str, line: Line) -> dict[str, Any] | None:
 
 
 def problems(path: Path) -> list[str]:
-    """A sentence for every damaged line of a whole journal."""
+    """Return a sentence for every damaged line of a journal."""
     found = []
     for number, line in enumerate(lines(path), 1):
         try:
@@ -140,10 +139,10 @@ def problems(path: Path) -> list[str]:
 
 
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
-    """Drop the lines of work beyond `most_nodes` and set damaged ones aside, both durably; sentences about the latter.
+    """Remove lines beyond `most_nodes` and set damaged ones aside, durably.
 
-    It reads from the end up to a line that stays, and a mebibyte at least; damage that lies farther back does no harm,
-    and `problems` finds it.
+    Returns sentences on the damaged lines. Reads from the end up to a line that stays, and at least 1 MiB. Earlier
+    damage is harmless; `problems` finds it.
     """
     kept: list[Line] = []
     damaged: list[tuple[Line, str]] = []
@@ -169,7 +168,7 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
 
 
 def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
-    """Append damaged lines to the file beside the journal; sentences that name the first few."""
+    """Append damaged lines to the file beside the journal; return sentences that name the first few."""
     if not damaged:
         return []
     beside = path.with_name(path.name + DAMAGED)

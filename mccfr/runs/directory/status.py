@@ -1,4 +1,4 @@
-"""Where a run stands, from its files alone; also while another process works on it."""
+"""Reports the state of a run from its files, also while another process works on it."""
 
 import time
 import tomllib
@@ -29,26 +29,26 @@ from storage.durable import TEMPORARY_PREFIX
 from storage.locked_checkpoints import open_locked
 
 RECENT_SECONDS = 600.0
-"""Training time over which the recent speed is taken."""
+"""Training time, in seconds, over which the recent speed is measured."""
 NOW_SECONDS = 15.0
-"""Metrics that are older, or that far from the line before, say nothing of the speed now; there is one every 5 s."""
+"""Largest age, and gap to the line before, of metrics for the present speed; one is written every 5 s."""
 _RECENT_EVALUATIONS = 50
-_RECENT_LINES = 2000  # of metrics, at most, that are looked at for it: of 600 seconds and long evaluations between
+_RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long evaluations in between
 
 
 def named(table: GameConfig | SolverConfig) -> str:
-    """What chooses a `[game]` or `[solver]` table."""
+    """Return the name that chooses a `[game]` or `[solver]` table."""
     return str(getattr(table, "named", table.__struct_config__.tag))
 
 
 def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
-    """Runs in a folder, and in experiments there, that use an abstraction for their players or for opponents."""
+    """Return the runs in a folder, and in its experiments, that use an abstraction for any player."""
     found = []
     for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            continue  # no configuration: other commands say what is wrong with it
+            continue  # unreadable configurations are reported by other commands
         named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
         places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
         if abstraction.resolve() in places and is_run(file.parent):
@@ -57,9 +57,11 @@ def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
-    """Nodes a second of training time over the last metrics that span at least so many seconds, or over all of them.
+    """Return nodes per second of training time over the last metrics that span at least `seconds`.
 
-    None where there are fewer than two.
+    If the metrics span less, all of them count.
+
+    None for fewer than two metrics.
     """
     if len(metrics) < 2:
         return None
@@ -72,7 +74,7 @@ def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float 
 
 
 def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mapping[str, Any]]:
-    """Of metrics given last first: those that `recent_speed` needs, in order."""
+    """Return the metrics that `recent_speed` needs, in order, given metrics with the last first."""
     found: list[Mapping[str, Any]] = []
     for record in islice(metrics, _RECENT_LINES):
         found.append(record)
@@ -82,7 +84,7 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mappin
 
 
 def _speed_now(metrics: Sequence[Mapping[str, Any]], started: Mapping[str, Any] | None) -> float | None:
-    """Nodes a second by the last two metrics of this session; None where they are not of now, as after a pause."""
+    """Return nodes per second from the last two metrics of this session; None if they are too old."""
     since = started["unix_seconds"] if started else time.time()
     lines = [line for line in metrics[-2:] if line.get("unix_seconds", 0.0) >= since]
     times = [line["unix_seconds"] for line in lines] + [time.time()]
@@ -92,9 +94,9 @@ def _speed_now(metrics: Sequence[Mapping[str, Any]], started: Mapping[str, Any] 
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """Of a journal given last first: the record of how the last session ended, and of its start; None: there is none.
+    """Return the last session's end and start from a journal given last first; None if absent.
 
-    A session that failed before it had started comes after the end of another.
+    A session that failed before its start is recorded after the end of the one before.
     """
     ended = None
     for record in journal:
@@ -106,7 +108,7 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | 
 
 @reading()
 def run_status(run: Run) -> dict[str, Any]:
-    """The fields of `status --json`."""
+    """Return the fields of `status --json`."""
     newest = open_locked(run.path(CHECKPOINTS))
     if newest is not None:
         check_own(run, newest)
@@ -114,7 +116,7 @@ def run_status(run: Run) -> dict[str, Any]:
     metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
     last = metrics[-1] if metrics else None
     running, worker = is_locked(run), worker_of(run)
-    # While it runs, and only then, the metrics may be ahead of the newest checkpoint.
+    # Only while the run is running, the metrics may be newer than the newest checkpoint.
     counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
     ended, started = _session(run.backwards(JOURNAL))
     state = ended["event"] if ended else "interrupted" if started else "stopped"
@@ -152,7 +154,7 @@ def run_status(run: Run) -> dict[str, Any]:
 
 
 def _live_dir(run: Run) -> str | None:
-    """Where its live tables lie; None where they are gone."""
+    """Return the path of its live tables; None if they were removed."""
     try:
         return str(run.path(LIVE).readlink())
     except OSError:
@@ -160,14 +162,14 @@ def _live_dir(run: Run) -> str | None:
 
 
 def _tables_bytes(run: Run) -> int | None:
-    """Bytes of its tables; None where only code of a user's or an abstraction that was moved knows."""
+    """Return the size of its tables in bytes; None without its user code or abstraction."""
     return None if run.is_opaque or run.lacks else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
-    """The newest record of each method that bounds exploitability, and the one before it: `now`, `before` or None.
+    """Return the newest record (`now`) of each method that bounds exploitability, and the one `before` it.
 
-    Exact figures first.  Only as many lines are read as a run's recent points have.
+    Exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):
@@ -178,12 +180,12 @@ def _bounds(run: Run) -> list[dict[str, Any]]:
 
 
 def runs_in(directory: Path) -> list[Path]:
-    """The runs in a folder, by name; none that are only being made."""
+    """Return the runs in a folder, sorted by name, without those being created."""
     return sorted(path for path in directory.iterdir() if is_run(path) and not path.name.startswith(TEMPORARY_PREFIX))
 
 
 def run_list(directory: Path) -> list[dict[str, Any]]:
-    """A row for each run in a folder, by name: `run`, `game`, `algorithm` and the fields of `run_status`.
+    """Return a row for each run in a folder: `run`, `game`, `algorithm` and the fields of `run_status`.
 
     A run that cannot be opened has `run` and `problem`, the reason as one sentence.
     """

@@ -1,4 +1,4 @@
-"""The average strategy behind the tables of a run, whichever algorithm made them."""
+"""Reads the average strategy of a run's checkpoint, for any algorithm."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -26,7 +26,7 @@ from storage.spill import spilled
 
 
 class _Tables(Mapping[str, npt.NDArray[Any]]):
-    """Tables of a checkpoint by name, each read when it is first asked for."""
+    """Tables of a checkpoint by name, each read on first access."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, self._names = checkpoint, [spec.name for spec in checkpoint.specs]
@@ -54,7 +54,7 @@ def _tables_of(checkpoint: Checkpoint) -> TableSet:
 
 
 IN_MEMORY_BYTES = 64 << 20
-"""Of a table that is read into memory whole."""
+"""Largest table that is read into memory whole."""
 
 
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
@@ -68,17 +68,20 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 
 
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
-    """The networks behind an average strategy of a run's checkpoint (None: its first); `ValueError` where none are."""
+    """Return the networks of an average strategy (None: the first) of a run's checkpoint.
+
+    Raises `ValueError` if the run has no networks.
+    """
     averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
     found: Networks = averages.networks(game, _tables_of(checkpoint), iterations, average)
     return found
 
 
 def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
-    """`checkpoint_average`, as far as that goes with strategy sums that stay as they are, large ones in a file.
+    """Return the strategy of `checkpoint_average`, with large tables of sums in a temporary file.
 
-    Rows are normalised when they are asked for.  Raises as `checkpoint_average`, and `OSError` where the file finds no
-    room.
+    Rows are normalised on access, if the average is of strategy sums. Raises as `checkpoint_average`, and `OSError` if
+    the disk is full.
     """
     averages = algorithm_of(config).averages
     if not averages.of_sums:
@@ -88,15 +91,16 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
 
 
 def sums_average(game: Game, tables: TableSet) -> Strategy:
-    """`average_strategy` of tables with sums on all streets, read where they lie, a row when it is asked for.
+    """Return the average strategy of tables, normalising a row on access.
 
-    So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
+    All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
+    sums.
     """
 
     @cache
     def rows(block: int) -> BlockRows:
         sums = _sums_outside(game, tables, block)
-        if sums is None:  # nobody acts there
+        if sums is None:  # no decisions in this block
             sums = np.zeros((int(game.buckets[block]), 0), np.float32)
         check_sums(sums, block)
         return BlockRows(sums, sums=True)
@@ -112,7 +116,7 @@ def sums_average(game: Game, tables: TableSet) -> Strategy:
 
 
 def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
-    """`Strategy.narrow` of tables; None where sums are no int16 with scales, slots first."""
+    """Return `Strategy.narrow` of tables; None unless all sums are int16 with scales, slot-first."""
     found = []
     for block in range(count):
         cells, scales = tables.rows("strategy_sum", block), tables.rows("strategy_sum_scale", block)
@@ -125,7 +129,7 @@ def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], n
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
-    """`TableSet.numbers` of a block's sums; those made of many 16-bit cells lie in a temporary file."""
+    """Return `TableSet.numbers` of a block's sums; large 16-bit tables are expanded in a temporary file."""
     cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
     scales = tables.rows("strategy_sum_scale", block)
     if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
@@ -139,7 +143,7 @@ def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] 
 
 
 def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
-    """A table of a checkpoint; where it is large, in a temporary file instead of memory."""
+    """Read a table of a checkpoint; a large one is in a temporary file instead of memory."""
     if spec.nbytes <= IN_MEMORY_BYTES:
         return checkpoint.read(spec.name)
     table = spilled(spec.shape, spec.numpy_dtype)

@@ -1,4 +1,4 @@
-"""Players at servers, and the dealer of matches: what `mccfr bot`, `mccfr dealer` and `mccfr play` do."""
+"""Plays at servers and deals matches: implements `mccfr bot`, `mccfr dealer` and `mccfr play`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,12 +52,12 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Guest:
-    """A player of hold'em for tables of others.
+    """A hold'em player for tables of other programs.
 
     game         its stacks and blinds
-    rules        the same, as the protocol plays it
-    fingerprint  of what it plays, where something is declared of it
-    another      makes a player more of the same, of a seed
+    rules        the same game in the protocol's form
+    fingerprint  hash of its strategy, for declarations
+    another      creates another player of the same strategy, given a seed
     """
 
     name: str
@@ -68,7 +68,7 @@ class Guest:
     another: Callable[[int], Player] | None = None
 
     def players(self, count: int) -> list[Player]:
-        """So many, this one first: in a hand of the same number they draw the same."""
+        """Return `count` players, this one first, with equal seeds, so equal random choices in each hand."""
         assert self.another is not None
         return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
 
@@ -82,13 +82,13 @@ def guest(
     declare: bool = False,
     say: Say = lambda _: None,
 ) -> Guest:
-    """The policy, run or program of a name as a player of no-limit hold'em, ready to play: its kernels are compiled.
+    """Return a policy, run or program as a player of no-limit hold'em, with compiled kernels.
 
-    game     that is played; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
-    declare  whether its fingerprint is taken, which reads it whole
-    say      told where kernels are compiled, which takes up to a minute and a half
+    game     the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    declare  compute its fingerprint, which reads the whole strategy
+    say      told that kernels are compiled, which takes up to a minute and a half
 
-    Raises `ValueError` where the policy is for another game, and as `open_player`.
+    Raises `ValueError` if the policy is for another game, and as `open_player`.
     """
     opened = open_player(name, manner)
     spec, own = opened.contender.spec, holdem_of(opened.table)
@@ -113,7 +113,7 @@ def guest(
 
 
 def _prepare(player: Player, say: Say) -> None:
-    """Compile what a player needs, and say so once if anything is compiled."""
+    """Compile a player's kernels, with one message if anything is compiled."""
     told = list[bool]()
 
     def compiling(begins: bool) -> None:
@@ -130,14 +130,14 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 
 
 def _betting(game: HoldemGame) -> Translation:
-    """The betting of a game for programs, who read it by no tree: the smallest there is."""
+    """Return the betting of a game for programs, which use no tree: the smallest possible tree."""
     rules = acpc_rules(game, "the table")
     menu = Menu(first=("allin",), later=(), max_bets=1)
     return Translation(build_tree(holdem_rules(game.stack, game.blinds, 0, menu)), rules)
 
 
 class _Diary:
-    """The hands that a guest has finished, and their log as far as one is wanted."""
+    """Finished hands of a bot, and their log if requested."""
 
     def __init__(self, player: Guest, log: Path | None, other: str) -> None:
         self._names, self._game, self._path = (player.name, other), player.game, log
@@ -151,17 +151,17 @@ class _Diary:
             self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
 
     def add(self, hand: FinishedHand) -> None:
-        """Take note of a hand; `RuntimeError` where it cannot be written."""
+        """Record a hand; raises `RuntimeError` if it cannot be written."""
         own, other = self._written
         names = (own, other) if hand.position == 0 else (other, own)
         chips = None if hand.won is None else (hand.won, -hand.won)
-        with signals_held():  # a hand that is counted stands in the log
+        with signals_held():  # a counted hand must be in the log
             self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
             if hand.won is not None:
                 self.won.append(hand.won * (1 - 2 * hand.position))
             try:
                 self._write(self.hands[-1])
-            except OSError as error:  # which is none of the connection's
+            except OSError as error:  # not an error of the connection
                 raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
 
     def _write(self, hand: LoggedHand) -> None:
@@ -173,7 +173,7 @@ class _Diary:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The hands while they are played: written however it ends.  `StoppedError` at a signal."""
+        """Write the hands however the block ends; raises `StoppedError` at a signal."""
         with closed_after(self.close):
             try:
                 with signals_noted(spared=0):
@@ -183,20 +183,20 @@ class _Diary:
                 raise StoppedError(stop.number, f"{len(self.hands):,} hands; {there}") from None
 
     def close(self) -> None:
-        """Write what is to be written at the end, however it came."""
+        """Close the log, or write the hands of a `.phhs` or PokerStars file."""
         if self._log is not None:
             self._log.close()
         elif self._path is not None and self.hands:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """What was won, for `--json`."""
+        """Return the result for `--json`."""
         half = duplicate_half(self.hands) if len(self.won) == len(self.hands) else None
         return _record(self._names, score_of(self.won, half), self._game)
 
 
 def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
-    """What the first of two players won, for `--json`."""
+    """Return the result of the first of two players for `--json`."""
     told = {"a": names[0], "b": names[1], "hands": found.hands, "pairs": found.pairs, "chips": found.chips[0]}
     return told | _mean_fields(found, game)
 
@@ -213,7 +213,7 @@ def _mean_fields(found: Score, game: HoldemGame) -> dict[str, Any]:
 
 
 def record_text(record: dict[str, Any]) -> str:
-    """What was won, for people."""
+    """Return the result as text for people."""
     text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
     text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate pairs"
     text += f", {amount_text(record['chips'])} chips won"
@@ -230,9 +230,9 @@ def record_text(record: dict[str, Any]) -> str:
 def declared_bot(
     declare: Declare | None, player: Guest, what: Mapping[str, Any], names: tuple[str, ...] = ("chips",)
 ) -> Iterator[dict[str, Any]]:
-    """A dictionary for what a bot wins, which gets the verdict on what was declared before its first hand.
+    """Yield a dictionary for a bot's result, and add the verdict of its declaration, if there is one.
 
-    names  of the figures that something may be expected of
+    names  figures that may be declared
 
     Raises as `Declaration`.
     """
@@ -258,7 +258,10 @@ def declared_bot(
 def run_acpc_bot(
     player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at a signal."""
+    """Play a match at an ACPC server and return the result.
+
+    Raises as `play_acpc`, and `StoppedError` at a signal.
+    """
     diary = _Diary(player, log, "opponent")
     with diary.kept():
         session = AcpcSession(player.player, player.rules, diary.add)
@@ -276,12 +279,12 @@ def run_slumbot(
     login: tuple[str, str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at a server with Slumbot's interface; what was won.
+    """Play hands at a server with Slumbot's interface and return the result.
 
     progress  called with the number of hands after each
 
-    Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address,
-    and `StoppedError` at a signal.
+    Raises `TableError` if the server fails, `ValueError` for a policy of other stacks or blinds or a bad address, and
+    `StoppedError` at a signal.
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
@@ -306,9 +309,9 @@ def run_gtowizard(
     say: Say = lambda _: None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Play hands at the GTO Wizard researcher server, five at once; what was won, also by the server's AIVAT.
+    """Play hands at the GTO Wizard research server, five at once; return the result, with its AIVAT.
 
-    Hands are logged and counted as they end.  Raises as `run_slumbot`, and `ValueError` for no key.
+    Hands are logged and counted as they end. Raises as `run_slumbot`, and `ValueError` without a key.
     """
     check_game(player.game, player.name)
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
@@ -331,7 +334,7 @@ def run_gtowizard(
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
-    """The mean of what a server's AIVAT says of every hand; None where it does not."""
+    """Return the mean of the server's AIVAT values; None unless every hand has one."""
     known = [each for each in scores if each is not None]
     found = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
     return {f"aivat_{key}": value for key, value in _mean_fields(found, game).items()}
@@ -347,11 +350,11 @@ def run_person(
     ask: Ask,
     tell: Tell,
 ) -> None:
-    """Have a person play a policy or run at a terminal, and tell the hands at the end.
+    """Let a person play against a policy or run at a terminal, and print the hands at the end.
 
     log  a `.phhs` file for the hands, no-limit hold'em only
 
-    Raises `ValueError` for no hands, for a program, which names no game, and for games that no table deals.
+    Raises `ValueError` for fewer than one hand, a program (which has no game), and games that cannot be dealt.
     """
     if hands < 1:
         raise ValueError(f"hands = {hands}: at least 1 is needed")
@@ -383,7 +386,7 @@ def run_person(
 def _seats(
     plan: MatchPlan, guests: Sequence[Guest], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
-    """The seats of a match: guests first, then those who connect."""
+    """Yield the seats of a match: guests first, then the players that connect."""
     found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
     names = plan.names[len(guests) :]
     doors, remote = list[Door](), list[RemoteSeat]()
@@ -418,16 +421,16 @@ def run_dealer(
     say: Say = lambda _: None,
     warn: Say = lambda _: None,
 ) -> tuple[Score, dict[str, Any]]:
-    """Deal a match, or what is left of it, and tell how it has ended.
+    """Deal a match, or the rest of one, and return its score and record.
 
-    guests  players of this process; the others connect to `ports`: one for all of them, in the order in which they
-            come, or one for each
-    wait    seconds in which players must come
-    log     of the match, from which it goes on
+    guests  players of this process. The others connect to `ports`: one port for all, seated in order of arrival, or one
+            port for each
+    wait    seconds for the players to connect
+    log     log of the match, which is continued if it exists
     phhs    file for the hands, written at the end
 
-    Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
-    `StoppedError` at a signal.
+    Raises `TableError` if a player is too slow or breaks the protocol, or a port is taken. Raises `StoppedError` at a
+    signal.
     """
     if phhs is not None:
         check_output(phhs, is_hands)
@@ -444,7 +447,7 @@ def run_dealer(
                     if book is None:
                         hands.append(played)
                     else:
-                        with signals_held():  # as a guest's
+                        with signals_held():  # a counted hand must be in the log
                             book.add(played)
         found = score(plan, hands)
         if book is not None:

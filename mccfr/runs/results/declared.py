@@ -1,8 +1,8 @@
-"""What is to be shown is said before it is played: declarations, and their verdicts, in a file that only grows.
+"""Pre-registered matches and evaluations: an append-only file of declared hypotheses and verdicts.
 
-A declaration is the command, the version of the program, the hashes of the policies, how much is played and what is
-expected of it.  All that is drawn follows from its digest, so that none can be looked at first, and the same
-declaration always plays the same; whoever tries another leaves a line.
+A declaration contains the command, the program's version, the hashes of the policies, the amount of play and the
+expectation. Its digest is the random seed. Results therefore cannot be seen before the declaration, and each
+declaration has one result. Every further attempt leaves a line in the file.
 """
 
 import hashlib
@@ -22,19 +22,22 @@ from storage.outputs import begins_with, check_output
 _HEAD = "# mccfr declarations"
 _EXPECTED = re.compile(r"([a-z]+) (mean|low|high) ([<>]) ([+-]?[0-9]{1,12}(?:\.[0-9]{1,12})?)")
 Figures = Mapping[str, tuple[float, tuple[float, float] | None]]
-"""Mean and 95 % interval of each figure of a record, None where it has no width."""
+"""Mean and 95 % interval of each figure of a record; the interval is None if it has no width."""
 
 
 @dataclass(frozen=True)
 class Declare:
-    """What is asked for: a file for declarations, and what is expected, such as "aivat low > -50"."""
+    """A request to declare: the file of declarations, and the expectation, such as "aivat low > -50"."""
 
     path: Path
     expect: str
 
 
 def declare_of(path: Path | None, expect: str | None, seed: int | None) -> Declare | None:
-    """Of a command's options; `ValueError` where one of the two is missing, or a seed is given beside them."""
+    """Return the declaration of a command's options, or None.
+
+    Raises `ValueError` if only one of the two is given, or a seed besides.
+    """
     if path is None and expect is None:
         return None
     if path is None or expect is None:
@@ -45,15 +48,15 @@ def declare_of(path: Path | None, expect: str | None, seed: int | None) -> Decla
 
 
 class Declaration:
-    """A declaration that stands in its file."""
+    """A declaration written in its file."""
 
     def __init__(self, asked: Declare, what: Mapping[str, Any], names: tuple[str, ...], unit: str = "mbb/g") -> None:
-        """Write it, unless it stands there.
+        """Write the declaration, unless the file has it.
 
-        what   all that the result follows from, the hashes of policies included
-        names  of the figures that something may be expected of, in `unit`
+        what   everything that determines the result, including hashes of policies
+        names  figures that may be expected, in `unit`
 
-        Raises `ValueError` for an expectation of none of these, `FileExistsError` where the file is something else.
+        Raises `ValueError` for an expectation of another figure, `FileExistsError` if the file is something else.
         """
         found = _EXPECTED.fullmatch(asked.expect.strip())
         if found is None or found[1] not in names:
@@ -75,13 +78,13 @@ class Declaration:
 
     @property
     def seed(self) -> int:
-        """From 0 to 2^60 - 1."""
+        """Seed drawn from the digest, from 0 to 2^60 - 1."""
         return int(self.digest[:15], 16)
 
     def judged(self, figures: Figures) -> dict[str, Any]:
-        """Whether what was expected has come, for a record; the verdict is written, whatever it is.
+        """Write the verdict, and return it for a record.
 
-        `ValueError` where the figure is none of what came.
+        Raises `ValueError` if the result lacks the declared figure.
         """
         if self._figure not in figures:
             with self.ended():
@@ -96,7 +99,7 @@ class Declaration:
 
     @contextmanager
     def ended(self) -> Iterator[None]:
-        """While it is played: an end without a verdict is written as well."""
+        """Write an end without a verdict if the block raises."""
         try:
             yield
         except BaseException as error:
@@ -108,7 +111,7 @@ class Declaration:
 
 
 def declared_text(record: Mapping[str, Any]) -> str:
-    """A record's verdict for people; "" where nothing was declared."""
+    """Return a record's verdict as text for people; "" if nothing was declared."""
     if "declared" not in record:
         return ""
     found = record["declared"]

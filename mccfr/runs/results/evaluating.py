@@ -1,4 +1,4 @@
-"""One evaluation of a run's checkpoint, a policy or something open, as a record."""
+"""Evaluates a run's checkpoint, a policy or an open strategy once, and returns the record."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,7 +20,7 @@ from mccfr.runs.results.declared import Declaration, Declare
 from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_target
 
 UNIFORM_PLAY = Reference(Path(UNIFORM))
-"""Whom a strategy meets unless somebody is named."""
+"""Default opponent."""
 
 
 def evaluate_target(
@@ -36,19 +36,19 @@ def evaluate_target(
     declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """The evaluation record of a run's checkpoint or of a policy.
+    """Return the evaluation record of a run's checkpoint or a policy.
 
-    target, number, abstraction, average  as `Reference`; the record names the average
+    target, number, abstraction, average  as for `Reference`; the record names the average
     method    "auto": as `evaluate_found`
     against   head-to-head: the other strategy
-    strategy  one of PLAIN_STRATEGIES, which is measured instead in the same game; the record names it
-    reporter  told of phases
-    declare   what is declared before, in place of a seed
+    strategy  one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record names it
+    reporter  receives phases
+    declare   a declaration, in place of a seed
     options   of the method (`mccfr.evaluation.methods.measure`)
 
-    Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, an
-    opponent is named for one that meets none, or he plays another game; on other buckets he may.  A method
-    `module:Class` is looked for in the current directory first.
+    Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
+    opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
+    `module:Class` is searched for in the current directory first.
     """
     named = Reference(target, number, abstraction, average)
     with naming_phases(reporter or Silent()) as phases:
@@ -84,14 +84,15 @@ def evaluate_found(
     declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """The evaluation record of something open.
+    """Return the evaluation record of an open strategy.
 
-    method    "auto": head-to-head against somebody; else exact, or where a game is too large for it a lower bound:
-              lbr, or with `boards` sampled-br
-    against   makes the strategy that it is played against, and its name; None: uniform play, if the method meets one
-    reporter  told of phases
+    method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
+              lbr, or sampled-br if `boards` is given
+    against   returns the opponent's strategy and name; None: uniform play, if the method needs an opponent
+    reporter  receives phases
     options   of the method (`mccfr.evaluation.methods.measure`)
-    Raises `ValueError` where the method does not suit the game or meets nobody, or the opponent plays another game.
+
+    Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
     """
     reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
     if method == AUTO:
@@ -115,7 +116,7 @@ def evaluate_found(
 def _declared(
     declare: Declare, method: str, sides: Sequence[Profile | None], name: str | None, options: Mapping[str, Any]
 ) -> Declaration:
-    """What is declared of an evaluation: the strategies, by their hashes, and all options but where and how fast."""
+    """Return the declaration of an evaluation: strategy hashes, and options that affect the result."""
     if "seed" in options or any(key.startswith("budget") for key in options):
         raise ValueError("what is declared draws by the declaration, and says how much: leave --seed and --budget out")
     what = {key: str(value) for key, value in options.items() if key not in ("keep", "workers", "threads")}
@@ -125,7 +126,7 @@ def _declared(
 
 
 def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, Any]:
-    """What may be expected of a record, in mbb/g where there is a big blind."""
+    """Return the figures of a record that may be declared, in mbb/g if there is a big blind."""
     scale = 1000 / big_blind if big_blind else 1.0
     found = {key: record.get(f"{key}_chips") for key in ("exploitability", "value")}
     ends = record.get("ci95_chips")
@@ -135,7 +136,7 @@ def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, An
 
 
 def _decided(game: Game, opposed: bool, given: set[str]) -> str:
-    """What "auto" stands for where somebody asks and gives options; a run's `[evaluation]` has `method_for` decide."""
+    """Return the method for "auto" in a command; for a run's `[evaluation]`, `method_for` decides."""
     if opposed:
         return HeadToHeadMethod.name
     chosen = method_for(game, AUTO)
@@ -148,7 +149,7 @@ def _decided(game: Game, opposed: bool, given: set[str]) -> str:
 def _opponent_of(
     found: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
 ) -> tuple[Profile | None, str | None]:
-    """The opponent and his name, as `evaluate_found` has them; None for methods that meet none."""
+    """Return the opponent and its name, as for `evaluate_found`; None for methods without one."""
     if method.meets:
         return against() if against is not None else (opponent(found, UNIFORM_PLAY), UNIFORM)
     if against is not None:

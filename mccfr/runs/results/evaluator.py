@@ -1,4 +1,4 @@
-"""What a run's strategy is measured by while it trains, and against whom."""
+"""Evaluates a run's strategy during training, by its `[evaluation]` table."""
 
 from contextlib import suppress
 from typing import Any
@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.methods.measuring import options_for
 from mccfr.evaluation.methods.options import declared
-from mccfr.evaluation.methods.registry import options_for, options_of_all
+from mccfr.evaluation.methods.registry import options_of_all
 from mccfr.games.game import Game
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
@@ -22,7 +23,7 @@ from storage.damage import DamagedError
 
 
 def check_evaluation(points: EvaluationConfig, game: Game) -> None:
-    """Raise `ValueError` where evaluations are asked for by a method that does not suit the game."""
+    """Raise `ValueError` if `[evaluation]` asks for a method that does not suit the game."""
     if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
         for name in points.chosen:
             method = check_method(game, name)
@@ -32,12 +33,12 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
 
 
 def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
-    """What `[evaluation]` says to a method, of its options."""
+    """Return a method's options that `[evaluation]` gives."""
     return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
 def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
-    """Keys of `[evaluation]` that were given although none of its methods takes them."""
+    """Return the keys of `[evaluation]` that were given but that none of its methods uses."""
     methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
     taken = {option for method in methods for option in declared(method.options)}
 
@@ -52,16 +53,16 @@ def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
 
 
 class Evaluator:
-    """Measures average strategies by the run's `[evaluation]` table.
+    """Evaluates average strategies by the run's `[evaluation]` table.
 
-    A method that meets another strategy plays against the strategy of the first checkpoint that is kept for good; until
-    there is one, against uniform play.  `kept` lists the numbers of those checkpoints.
+    A method with an opponent plays against the first checkpoint that is kept permanently, and until there is one
+    against uniform play. `kept` lists the numbers of these checkpoints.
     """
 
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
         self._methods = [method_for(game, name) for name in self._points.chosen]
-        self._opponent: int | None = None  # number of the checkpoint that is played against
+        self._opponent: int | None = None  # number of the opponent's checkpoint
         self._against: Strategy | None = None
         self._run = run
         self._prepared: dict[str, Any] = {}
@@ -70,21 +71,21 @@ class Evaluator:
 
     @property
     def in_place(self) -> bool:
-        """Whether strategies are measured where they lie and by all processors: training waits, nothing is copied."""
+        """True if strategies are evaluated on the tables themselves; training waits and nothing is copied."""
         return all(method.in_place(self._game) for method in self._methods)
 
     def find_kept(self) -> None:
-        """Note which checkpoints of earlier sessions stay for good."""
+        """Find the permanently kept checkpoints of earlier sessions."""
         self.kept = []
         for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
-            with suppress(DamagedError):  # the session has noted that it is, so that it stays as well
+            with suppress(DamagedError):  # the session has noted the damage, so the checkpoint is kept anyway
                 self.kept += [number] if self._open(number).state.get("kept") else []
         self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
-        """The records of the run's average strategy, one of each method.
+        """Return the records of the run's average strategy, one for each method.
 
-        Raises `OSError` where the checkpoint that it is played against is damaged or gone.
+        Raises `OSError` if the opponent's checkpoint is damaged or missing.
         """
         records = [self._measured(method, strategy) for method in self._methods]
         if self._opponent is None and self.kept:
@@ -92,7 +93,7 @@ class Evaluator:
         return records
 
     def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
-        """The record of another average of the run by each method that meets no other strategy, by its name."""
+        """Return {method: record} of another average of the run, for methods without an opponent."""
         found = {}
         for method in self._methods:
             if not method.meets:
@@ -119,7 +120,7 @@ class Evaluator:
         return record
 
     def _options(self, method: Method) -> dict[str, Any]:
-        """What the configuration says to a method; the time is shared by those that sample."""
+        """Return a method's configured options; the time budget is divided among the methods that sample."""
         options = given_to(method, self._points)
         timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
         sampling = [each for each in timed if not each.at_once(self._game)]

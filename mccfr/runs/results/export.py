@@ -1,4 +1,4 @@
-"""From a run's checkpoint to an export of its average strategy, or of its tables."""
+"""Exports the average strategy or the tables of a run's checkpoint."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,17 +35,17 @@ _PROVENANCE = {**PROVENANCE, NETWORKS: networks_provenance}
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """What is exported of a run, and how.
+    """Options of an export.
 
-    format             of `mccfr.policy.export`, or NETWORKS
-    quantise           of a policy: "uint8" or "uint16"
-    number             of the checkpoint; None: the newest
-    average            which one, of an algorithm that makes several
-    purify, threshold  change it before, as `mccfr.tables.simplified.simplified` does
-    cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
-    value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
-    board              csv, parquet: rows of hands on it, "" for none; None: of buckets
-    replace            an export of another run may be replaced, too
+    format             format of `mccfr.policy.export`, or NETWORKS
+    quantise           policy: "uint8" or "uint16"
+    number             number of the checkpoint; None: the newest
+    average            name of the average, for algorithms with several
+    purify, threshold  simplify the strategy, as `mccfr.tables.simplified.simplified`
+    cost_boards        policy: report the loss by the export, measured on this many boards; 0: do not
+    value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
+    board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
+    replace            allow to replace another run's export
     """
 
     format: str = "policy"
@@ -61,11 +61,11 @@ class ExportOptions:
 
     @property
     def is_simplified(self) -> bool:
-        """Whether the strategy is changed before."""
+        """True if the strategy is purified or thresholded."""
         return self.purify or bool(self.threshold)
 
     def problem(self) -> str | None:
-        """Why they do not go together; None where they do."""
+        """Return a sentence on why the options do not fit together, or None."""
         if self.format not in _PROVENANCE:
             return f"format = {self.format!r} is not one of {', '.join(_PROVENANCE)}"
         if self.is_simplified and self.format in RAW:
@@ -88,10 +88,10 @@ def export_run(
     options: ExportOptions = ExportOptions(),
     reporter: Reporter | None = None,
 ) -> Path:
-    """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
+    """Export the average strategy of a run's checkpoint to `out`; return the path. Reports phases.
 
-    Raises `ValueError` for options that do not go together, `FileExistsError` where something else than an export of
-    this run and format is at `out`, and as what it calls.
+    Raises `ValueError` for options that do not fit together, and `FileExistsError` if `out` is not an export of this
+    run and format. Other errors come from the functions it calls.
     """
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
@@ -116,7 +116,7 @@ def export_run(
 
 
 def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptions) -> Strategy | Networks | TableSet:
-    """What an export of a checkpoint holds, by its format."""
+    """Return the content of an export of a checkpoint, by its format."""
     if options.format == NETWORKS:
         return checkpoint_networks(game, run.config, checkpoint, options.average)
     if options.format in RAW:
@@ -136,7 +136,7 @@ def _export_strategy(
     may: Callable[[Path], bool],
     reporter: Reporter,
 ) -> None:
-    """A strategy, changed as the options say, in their format; of a policy also what that has cost."""
+    """Write a strategy with the given options; for a policy, also report the loss by the export."""
     kept = with_locked_rows(game, simplified(game, strategy, purify=options.purify, threshold=options.threshold))
     source, values, abstraction = Profile(game, kept), None, None
     if options.value_boards:
@@ -163,7 +163,7 @@ def _export_strategy(
 
 
 def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
-    """Where an export comes from, and what was changed before it."""
+    """Return the origin of an export, and the simplifications applied."""
     changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
     return {
         RUN_ID: run.run_id,
@@ -177,11 +177,11 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
 
 
 def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
-    """What each bucket wins where a street begins, both playing a strategy from there on.
+    """Return the value of each bucket at the start of each street, with both players using a strategy.
 
-    boards  that are drawn in whole hold'em; elsewhere all are walked
+    boards  number of sampled boards in whole hold'em; elsewhere all boards are enumerated
 
-    Raises `ValueError` for a game without cards beside its tree.
+    Raises `ValueError` for games whose cards are in the tree.
     """
 
     def report(done: int, total: int) -> None:
@@ -192,10 +192,10 @@ def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyV
 
 
 def export_cost(game: Game, strategy: Strategy, policy: Path, boards: int, reporter: Reporter | None = None) -> str:
-    """What a strategy wins from itself as it was exported, in words: head-to-head, on `boards` boards or all there are.
+    """Return a sentence on the loss of a strategy by its export: head-to-head on `boards` boards, or all.
 
-    A strategy may lose nothing to another and still be easier to exploit; where no cards are dealt beside the tree,
-    exploitability before and after is told instead.
+    An export may lose nothing head-to-head and still be more exploitable. For games whose cards are in the tree, the
+    sentence compares exploitability instead.
     """
     reporter, exported = reporter or Silent(), Policy.open(policy)
     reporter.phase("measuring what the export has cost")

@@ -1,4 +1,4 @@
-"""From two names - policies, runs, programs - to a match."""
+"""Plays matches between two policies, runs or programs given by name."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,14 +31,14 @@ def play_match(
     reporter: Reporter | None = None,
     declare: Declare | None = None,
 ) -> dict[str, Any]:
-    """What `mccfr match --json` says of a match.
+    """Play a match and return the record of `mccfr match --json`.
 
-    names    policies, runs or programs; the first one's winnings are told
-    manners  how those that are policies or runs are played
-    log      file for the hands as they were played, no-limit hold'em only
-    declare  what is declared before, in place of a seed
+    names    policies, runs or programs; results are the first one's
+    manners  manner of play of each, if it is a policy or run
+    log      file for the hands, no-limit hold'em only
+    declare  a declaration, in place of a seed
 
-    Raises `ValueError` for a name of none of these, two programs, games that are not the same, too few hands.
+    Raises `ValueError` for an unknown name, two programs, different games, or too few hands.
     """
     with naming_phases(reporter or Silent()) as phases:
         found = []
@@ -67,7 +67,7 @@ def play_opened(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """The same of players who are known already; raises as `play_match`."""
+    """Play a match of opened players; as `play_match`."""
     with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in found]
         table = next((opened.table for opened in found if opened.table is not None), None)
@@ -92,7 +92,7 @@ def play_opened(
 
 
 def _interval(record: Mapping[str, Any], title: str) -> tuple[float, tuple[float, float]]:
-    """A figure of a record, in thousandths of a big blind, or in chips where there is none."""
+    """Return a figure of a record with its interval, in mbb/g, or in chips if there is no big blind."""
     key = f"{title}_" if title else ""
     unit = "chips" if record[f"{key}mean_mbb"] is None else "mbb"
     low, high = record[f"{key}ci95_{unit}"]
@@ -110,7 +110,7 @@ def _figure_fields(title: str, figure: Figure, big_blind: float | None) -> dict[
 
 
 def match_text(record: Mapping[str, Any]) -> str:
-    """A match for people: who, how many hands, and the three figures."""
+    """Return a match as text for people: players, number of hands, and the three figures."""
     found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
     for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
         found.append(f"{title:22} {_figure(record, key)}")
@@ -118,14 +118,14 @@ def match_text(record: Mapping[str, Any]) -> str:
 
 
 def _figure(record: Mapping[str, Any], key: str) -> str:
-    """A figure for people: in thousandths of a big blind where there is one."""
+    """Return a figure as text for people, in mbb/g, or in chips if there is no big blind."""
     unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
     low, high = record[f"{key}ci95_{unit}"]
     return f"{record[f'{key}mean_{unit}']:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})"
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
-    """The game of hands that are to be written; `ValueError` where it is another than the format knows."""
+    """Return the game of hands to be logged; raises `ValueError` for games that the format lacks."""
     game = holdem_of(table)
     if game is not None:
         return game
@@ -134,7 +134,7 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
 
 
 def _played_hands(table: Match, pairs: int) -> list[Hand]:
-    """All hands of a match, played again: they follow from their numbers."""
+    """Return all hands of a match by replaying them; each is determined by its number."""
     found, names = [], table_names(table.names)
     for number in range(2 * pairs):
         deal, played = table.hand(number // 2, number % 2)

@@ -1,4 +1,4 @@
-"""From a name - a policy, a run, a program - to what plays."""
+"""Opens a player by name: a policy, a run or a program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from mccfr.tables.simplified import check_threshold
 
 @dataclass(frozen=True)
 class Manner:
-    """How a policy is played: as `Seat` takes it, or its hands solved again (`mccfr.play.resolving`)."""
+    """Manner of playing a policy: purified, thresholded, or with re-solving (`mccfr.play.resolving`)."""
 
     purify: bool = False
     threshold: float = 0.0
@@ -34,7 +34,7 @@ class Manner:
             raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
 
     def spec(self, policy: Behaviour) -> PlayerSpec:
-        """A policy, played so."""
+        """Return the player of a policy in this manner."""
         if self.resolve is not None:
             return ResolvingSpec(policy, self.resolve)
         return PolicySpec(policy, self.purify, self.threshold)
@@ -46,7 +46,7 @@ _RESOLVE = " --resolve "
 
 @dataclass(frozen=True)
 class Opened:
-    """Who plays under a name, and the `[game]` table of a policy or run."""
+    """A player opened by name, and the `[game]` table of a policy or run."""
 
     contender: Contender
     table: Mapping[str, Any] | None
@@ -55,15 +55,15 @@ class Opened:
 def open_player(
     name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] = (Path(),), *, programs: bool = True
 ) -> Opened:
-    """Who plays under a name: that of a policy or run, or of a program.
+    """Open the player of a name: a policy, run or program.
 
-    Behind a policy or run may stand how its hands are solved again: "hunl-quick-policy --resolve river".
+    The name of a policy or run may include its re-solving: "hunl-quick-policy --resolve river".
 
     manner    of a policy or run
-    beside    directories in which a program's module is looked for first
-    programs  whether a program will do, though it names no game
+    beside    directories searched first for a program's module
+    programs  accept programs, which have no game
 
-    Raises `ValueError` for a name of none of these, and for a manner beside a program; as `Policy.open`, `open_run`.
+    Raises `ValueError` for an unknown name, or a manner for a program; also as `Policy.open` and `open_run`.
     """
     plain, given, settings = name.partition(_RESOLVE)
     path = Path(plain)
@@ -92,18 +92,18 @@ def open_player(
 
 
 def table_names(names: Sequence[str]) -> tuple[str, str]:
-    """What two players are called in files of hands: the ends of their paths, told apart."""
+    """Return the names of two players for hand files: the last parts of their paths, made distinct."""
     one, other = (Path(name).name.replace(":", ".") for name in names)
     return distinct_names(one, other)
 
 
 def distinct_names(one: str, other: str) -> tuple[str, str]:
-    """Two names, numbered where they are one."""
+    """Return two names, with numbers if they are equal."""
     return (one, other) if one != other else (f"{one}-1", f"{other}-2")
 
 
 def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:
-    """The no-limit hold'em of a `[game]` table; None where it is another game."""
+    """Return the no-limit hold'em game of a `[game]` table; None for another game."""
     if table is None or table.get("name") != "holdem":
         return None
     game = config_from({"game": dict(table)}, "the policy").game

@@ -1,7 +1,7 @@
-"""What the last evaluation of a run found, unit by unit, kept for the next one.
+"""Keeps the samples of a run's last evaluation, to compare the next one on equal deals.
 
-Two strategies measured on the same boards against the same opponent meet the same luck, so what one has gained over the
-other is known far better than what either wins.
+Two strategies measured on the same boards against the same opponent have the same luck. Their difference is therefore
+known much more precisely than either value.
 """
 
 import json
@@ -19,22 +19,22 @@ from storage.json_files import read_json
 
 LAST_UNITS = "last-evaluation.json"
 _SAME = ("method", "value_chips", "against", "units", "seed")
-"""Fields of a record by which it is known that kept units are its own."""
+"""Fields of a record that identify the kept samples as its own."""
 
 
 class LastUnits:
-    """The units that a method's last line of evaluations.jsonl tells of; in a file for later sessions.
+    """Samples of each method's last line of evaluations.jsonl, in a file for later sessions.
 
-    A unit is a function of its number, so evaluations of different length are compared by the units that both have.
+    A sample depends only on its number, so evaluations of different lengths share their first samples.
     """
 
     def __init__(self, run: Run) -> None:
         self._run, self._kept = run, dict[str, Any]()
 
     def gained(self, method: Method, side: Profile, record: dict[str, Any], units: npt.NDArray[np.float64]) -> None:
-        """Add to a record what was gained since the last evaluation, where it was on the same units.
+        """Add to a record the gain since the last evaluation, if that used the same samples.
 
-        units  [U, fields] what was found now, which is kept for the next evaluation
+        units  [U, fields] samples of this evaluation, kept for the next one
         """
         lines = self._run.backwards(EVALUATIONS)
         last = next((line for line in lines if line["method"] == method.name), None)
@@ -44,11 +44,11 @@ class LastUnits:
             gained = method.gained(side, units[:both], before[:both])
             record |= gained | {"gain_from_nodes": last["nodes_touched"]}
         self._kept = {name: record[name] for name in _SAME} | {"found": units.tolist()}
-        with suppress(OSError):  # a session without it tells one difference less
+        with suppress(OSError):  # without the file, a session reports one difference less
             durable.replace_file(self._run.path(LAST_UNITS), json.dumps(self._kept).encode())
 
     def _units_of(self, last: dict[str, Any], fields: int) -> npt.NDArray[np.float64] | None:
-        """The units of the last line; None where others are kept, as after a kill, or none."""
+        """Return the samples of the last line; None if others are kept, as after a kill, or none."""
         if not self._kept:
             with suppress(OSError, ValueError):
                 self._kept = read_json(self._run.path(LAST_UNITS))

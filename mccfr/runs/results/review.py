@@ -1,4 +1,4 @@
-"""From files of hands to what every decision in them cost: what `mccfr review` does."""
+"""Reviews hand histories: the cost of every decision. Implements `mccfr review`."""
 
 import hashlib
 import json
@@ -32,7 +32,7 @@ from storage.outputs import begins_with, check_output
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
 _TOLD = 20
-"""Refused hands that are told one by one."""
+"""Number of rejected hands that are reported one by one."""
 
 
 def review_hands(
@@ -46,15 +46,15 @@ def review_hands(
     top: int = 20,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """What `mccfr review --json` says of hands in files and directories.
+    """Review hands in files and directories, and return the record of `mccfr review --json`.
 
-    policy   of whole no-limit hold'em, or a run of it
-    resolve  as of `Reviewer`
-    boards   as of `DecisionCosts`
-    keep     file for reviewed hands, a JSON object a line: after a stop the same review goes on from it
-    top      decisions that are told one by one, the costliest first
+    policy   policy or run of whole no-limit hold'em
+    resolve  as for `Reviewer`
+    boards   as for `DecisionCosts`
+    keep     file for reviewed hands, one JSON object per line; the same review resumes from it after a stop
+    top      number of decisions listed one by one, the costliest first
 
-    Raises `ValueError` for another game or where no hand can be reviewed, `FileNotFoundError` where there is no file,
+    Raises `ValueError` for another game or if no hand can be reviewed, `FileNotFoundError` for a missing file, and
     `StoppedError` at a signal.
     """
     if keep is not None:  # before anything is read
@@ -88,7 +88,7 @@ def review_hands(
 
 
 def _summed(records: Sequence[Mapping[str, Any]], game: HoldemGame, top: int) -> dict[str, Any]:
-    """What all hands come to, and the costliest decisions."""
+    """Return the totals over all hands, and the costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
     worst = sorted(rows, key=lambda row: -row[0]["cost_chips"])[:top]
     return {
@@ -100,7 +100,7 @@ def _summed(records: Sequence[Mapping[str, Any]], game: HoldemGame, top: int) ->
 
 
 def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
-    """The hands that can be reviewed, and how many of the others there are for each reason; the first are told."""
+    """Return the hands that can be reviewed, and counts of the others by reason; reports the first few."""
     refused, found, told = Counter[str](), list[FoundHand](), Few(phases.message, _TOLD)
     for path in [each for given in paths for each in hand_files(given)]:
         for one in read_hands(path, game):
@@ -122,7 +122,7 @@ def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[l
 def _reviewed(
     reviewer: Reviewer, found: Sequence[FoundHand], workers: int, kept: "_Kept"
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What hands come to that are not kept yet, as they come."""
+    """Yield the records of hands that are not kept yet, as they are finished."""
 
     def play(number: int) -> dict[str, Any]:
         hand = found[number].hand
@@ -139,7 +139,7 @@ def _reviewed(
 
 
 def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, Any]:
-    """A hand as it is kept."""
+    """Return the record of a reviewed hand."""
     rows = []
     for row in reviewed.decisions:
         known = {key: value for key, value in row._asdict().items() if key != "verdict"} | row.verdict._asdict()
@@ -157,7 +157,7 @@ def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, A
 
 
 def _players(records: Sequence[Mapping[str, Any]], big_blind: float) -> dict[str, Any]:
-    """What each player's decisions cost, and what he won, in thousandths of a big blind a hand."""
+    """Return the cost of each player's decisions and the winnings, in mbb per hand."""
     scale, found = 1000 / big_blind, dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
     for record in records:
@@ -188,7 +188,10 @@ def _signed(chips: float | None, position: int) -> float | None:
 
 
 def _mean(title: str, values: Sequence[float | None], scale: float) -> dict[str, Any]:
-    """Mean a hand and its 95 % interval; None where some hand's is not known, so that hands shown are not picked."""
+    """Return the mean per hand and its 95 % interval; None if a hand's value is unknown.
+
+    The mean of the known hands would have a selection bias.
+    """
     known = np.array([each for each in values if each is not None])
     if len(known) < len(values) or not len(known):
         return {f"{title}_mbb": None, f"{title}_ci95_mbb": None}
@@ -197,7 +200,7 @@ def _mean(title: str, values: Sequence[float | None], scale: float) -> dict[str,
 
 
 def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
-    """What decisions of each kind cost, of all hands together."""
+    """Return the cost of the decisions of each kind, over all hands."""
     cost, count = defaultdict[str, float](float), Counter[str]()
     for row in rows:
         cost[row[key]] += row["cost_chips"]
@@ -206,7 +209,7 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
 
 
 class _Kept(KeptFile):
-    """Reviewed hands by number, in a file as far as one is wanted: a JSON object a line."""
+    """Reviewed hands by number, and their optional file with one JSON object per line."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], found: Sequence[FoundHand]) -> None:
         digest = hashlib.sha256("\n".join(one.hand.text() for one in found if one.hand).encode()).hexdigest()
@@ -214,19 +217,19 @@ class _Kept(KeptFile):
         self.known = dict[int, dict[str, Any]]()
 
     def read(self, count: int) -> None:
-        """Take note of the hands that are there, of so many; `ValueError` where the file has something else."""
+        """Read the hands in the file, with numbers below `count`; raises `ValueError` for other content."""
         lines = self.records(lambda found: found.rfind(b"\n") + 1)
         if self.path is not None:
             self.known |= _records(self.path, lines, count)
 
     def add(self, number: int, record: dict[str, Any]) -> None:
-        """A hand more."""
+        """Add a hand."""
         self.known[number] = record
         self.append(json.dumps([number, record]).encode() + b"\n")
 
 
 class _DecisionFields(msgspec.Struct):
-    """A decision of a kept hand, as far as it is read."""
+    """Typed fields of a decision in a kept hand."""
 
     player: str
     position: str
@@ -241,7 +244,7 @@ class _DecisionFields(msgspec.Struct):
 
 
 class _HandFields(msgspec.Struct):
-    """A kept hand."""
+    """Typed fields of a kept hand."""
 
     where: str
     names: tuple[str, str]
@@ -252,7 +255,7 @@ class _HandFields(msgspec.Struct):
 
 
 def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
-    """Kept hands by number below `count`; `ValueError` for a line that is none."""
+    """Return the kept hands with numbers below `count`; raises `ValueError` for an invalid line."""
     known = dict[int, dict[str, Any]]()
     for line in lines.splitlines():
         try:
@@ -268,9 +271,11 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
 
 
 def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
-    """The hands that `review_hands` has kept in a file, by `source`, a policy or a run's strategy; as far as it goes.
+    """Return the hands that `review_hands` kept in a file, so far.
 
-    Raises `OSError` where it cannot be read, `ValueError` for another file or the review by another policy.
+    source  the policy or run's strategy used for the review
+
+    Raises `OSError` if the file cannot be read, `ValueError` for another file or a review by another policy.
     """
     head, _, lines = path.read_bytes().partition(b"\n")
     if not head.startswith(_HEAD.encode()):
@@ -284,7 +289,7 @@ def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
 
 
 def review_text(record: Mapping[str, Any]) -> str:
-    """A review for people: what players' decisions cost, by kind, and the costliest."""
+    """Return a review as text for people: cost of each player's decisions by kind, and the costliest."""
     found = [
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"

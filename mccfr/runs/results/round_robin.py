@@ -1,4 +1,4 @@
-"""Everybody against everybody: which of several policies, runs or programs wins most, on the same deals."""
+"""Round-robin tournament of policies, runs and programs on the same deals."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -20,7 +20,7 @@ from storage import durable
 from storage.manifest import content_hash
 
 _AIVAT = 2
-"""Place of the corrected chips among the figures of a pair of hands."""
+"""Column of the AIVAT-corrected chips among the figures of a pair of hands."""
 
 
 def play_round_robin(
@@ -33,15 +33,15 @@ def play_round_robin(
     keep: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """What `mccfr rank --json` says: a match of everybody with everybody, and what each wins a hand over all of them.
+    """Play a round-robin tournament and return the record of `mccfr rank --json`.
 
-    names   policies, runs, and one program at most
-    hands   of each match
-    manner  how those that are policies or runs are played
-    keep    folder for the finished pairs of hands of each match, from which the same call goes on
+    names   policies, runs, and at most one program
+    hands   number per match
+    manner  manner of play of the policies and runs
+    keep    folder for finished pairs of hands of each match; the same call resumes from it
 
-    All matches have the same deals, each in both seats, so what somebody wins from all others in a deal is one unit,
-    and the interval of his mean is over those.  Raises `ValueError` for fewer than two names, one that is there twice,
+    All matches use the same deals, each in both seats. A player's winnings from all others in a deal are one sample,
+    and the interval of its mean is over these samples. Raises `ValueError` for fewer than two names, a repeated name,
     two programs, and as `play_match`.
     """
     if len(names) < 2 or len(set(names)) < len(names):
@@ -74,7 +74,7 @@ def play_round_robin(
 
 
 def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
-    """What somebody wins a hand, by pairs of hands against each of the others."""
+    """Return a player's winnings per hand, from its pairs of hands against each other player."""
     units = np.mean(won, axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
     scale = None if big_blind is None else 1000 / big_blind
@@ -88,7 +88,7 @@ def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: floa
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:
-    """A table for people: who wins what over all others, the best first, and from each of them."""
+    """Return a table for people: each player's winnings in total, the best first, and from each other."""
     players, names = record["players"], [player["name"] for player in record["players"]]
     unit = "chips" if players[0]["mean_mbb"] is None else "mbb"
     cells = {}

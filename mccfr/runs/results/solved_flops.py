@@ -1,4 +1,4 @@
-"""A typed spot on flop after flop, each solved to a share of the pot: a flop a unit, so that a stop loses none."""
+"""Solves a spot on many flops to an exploitability; each flop is a sample, so stopping loses little."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,14 +26,14 @@ from mccfr.tables.layout import private_tables
 
 _PLAYER_COLUMNS = 4
 _FLOP_CARDS = 3
-_MOST_BLOCKED = 101  # hands that share a card with a hand, itself included
+_MOST_BLOCKED = 101  # hands that share a card with a hand, including itself
 Floats = npt.NDArray[np.float64]
 
 
 def typed_spot(path: Path) -> dict[str, Any] | None:
-    """Return `[game]` of a spot's run or configuration, without its name and board; None where there is no typed spot.
+    """Return `[game]` of a spot's run or configuration, without name and board; None if it is no spot.
 
-    Raises `ValueError` for a spot that begins after the flop: it has no bet sizes for the flop.
+    Raises `ValueError` for a spot that begins after the flop, because it has no bet sizes for the flop.
     """
     if not (is_run(path) or path.suffix == ".toml"):
         return None
@@ -50,7 +50,7 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 
 
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
-    """[F] whether a flop leaves each range of a spot a hand that the other's hand does not block."""
+    """Return for each flop [F] bool: whether both ranges have hands that do not block each other."""
     masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
     held = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
     for number, cards in enumerate(flops.cards.tolist()):
@@ -62,10 +62,13 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
 
 
 class SolvedFlops(Units):
-    """A unit finds sums by class as `LineOnFlops`, and the exploitability that was reached, of the pot."""
+    """Samples of a spot, one per flop: class sums as in `LineOnFlops`, and the exploitability reached.
+
+    The exploitability is a share of the pot.
+    """
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """`spot` as of `typed_spot`; raises as its keys do, on the first flop."""
+        """Prepare a spot as returned by `typed_spot`; raises as its keys do, on the first flop."""
         self._spot, self._flops, self._to = spot, flops, to
         made = self._game(0)[1]
         self.pot, self.actions = made.pot_chips, [made.tree.label[child] for child in made.tree.children(0)]
@@ -78,7 +81,7 @@ class SolvedFlops(Units):
         return config, holdem_subgame(config.game, Path())
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Solve the spot on one flop."""
         config, game = self._game(unit)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
@@ -106,7 +109,8 @@ def solved_flops(
 ) -> tuple[FlopReport, Floats]:
     """Return a report of a spot on flops, and the exploitability reached on each, as a share of the pot.
 
-    flops  on each of which both ranges have hands (`has_hands`)
+    flops  flops on which both ranges have hands (`has_hands`)
+    to     exploitability to reach, as a share of the pot
 
     Raises as `play_units`.
     """

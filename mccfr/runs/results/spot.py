@@ -1,4 +1,4 @@
-"""What a solved spot says: what each player does first, and what hands are worth, the pot included."""
+"""Results of a solved spot: the first actions of both players, and the EV and equity of hands."""
 
 from dataclasses import replace
 from typing import Any
@@ -19,15 +19,16 @@ from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import to_chips
 
 _DIGITS = 6
-_ROUNDING = 1e-6  # of an exploitability in float32, relative
+_ROUNDING = 1e-6  # relative error of an exploitability in float32
 
 Floats = npt.NDArray[np.float64]
 
 
 def spot_answer(run: Run, threads: int) -> dict[str, Any]:
-    """What the newest checkpoint of a spot's run says; docs/files.md lists the fields.
+    """Return the results of the newest checkpoint of a spot's run; docs/files.md lists the fields.
 
-    A hand counts with its weight times that of the other's hands which it may meet.
+    A hand's weight is its range weight times the weight of the opponent's hands that it does not block. EVs include the
+    pot.
     """
     found = open_target(Reference(run.directory))
     game, profile = found.game, Profile(found.game, found.strategy)
@@ -72,7 +73,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
 
 
 def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
-    """What each would gain by a best response if no hand were locked; None where none is."""
+    """Return each player's best-response gain without locks; None if the tree has no locks."""
     if game.tree.locks is None:
         return None
     gains = hand_values(replace(game, tree=replace(game.tree, locks=None)), strategy, threads)[2]
@@ -84,30 +85,30 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _opponents(dealing: DealtCards, reach: Floats, player: int) -> Floats:
-    """[H] weight of the other's hands that each hand of a player's range meets."""
+    """Return the weight [H] of the opponent's hands that each hand of a player's range can meet."""
     return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 
 
 def _mean(weight: Floats, values: Floats) -> float | None:
-    """The mean of what is known, rounded; None without any."""
+    """Return the weighted mean of the known values, rounded; None if there are none."""
     known = (weight > 0) & ~np.isnan(values)
     total = float(weight[known].sum())
     return round(float(weight[known] @ values[known]) / total, _DIGITS) if total > 0 else None
 
 
 def _realised(ev: float | None, equity: float | None, pot: float) -> float | None:
-    """EV as a multiple of the share of the pot that equity stands for; None where that is nothing."""
+    """Return EV / (equity * pot); None if equity is 0 or unknown."""
     return round(ev / (equity * pot), _DIGITS) if equity and ev is not None else None
 
 
 def _played(profile: Profile, dealing: DealtCards, node: int, player: int) -> Floats:
-    """[A, H] probability of each action at a decision of the first street."""
+    """Return the probability [A, H] of each action at a decision of the first street."""
     buckets = dealing.bucket_row(0, player, dealing.read_board(0, ""))
     return profile.rows(node, buckets)[0].T
 
 
 def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
-    """Each action of a decision with its frequency and what it is worth."""
+    """Return each action of a decision with its frequency and EV."""
     return [
         {
             "action": action,
@@ -122,7 +123,7 @@ def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) 
 def _classes(
     dealing: DealtCards, pot: float, weight: Floats, equity: Floats, ev: Floats, played: Floats
 ) -> list[dict[str, Any]]:
-    """Classes of a range, the most valuable first: what part of it they are, what they are worth, what they do."""
+    """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies."""
     own, total, found = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
     for number, name in enumerate(class_names()):
         here = np.where(own == number, weight, 0.0)

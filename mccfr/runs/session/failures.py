@@ -1,10 +1,11 @@
-"""How a session ends that does not end well: errors of one sentence that say what is lost and how to go on."""
+"""Errors that end a session, each with one sentence on the lost work and how to continue."""
 
 from collections.abc import Mapping
 
 from mccfr.runs.directory.run import Run
 from mccfr.runs.events import Totals
 from mccfr.signals import EXIT_RESUMABLE
+from storage.durable import error_text
 from storage.lock import LostDirectoryError
 
 Saved = tuple[int, Totals] | None
@@ -12,21 +13,18 @@ Saved = tuple[int, Totals] | None
 
 
 class AbandonedError(RuntimeError):
-    """A second signal has ended the session at once; the process ends with `exit_status`, as the run goes on."""
+    """A second signal has ended the session at once; the process exits with `exit_status`."""
 
     exit_status = EXIT_RESUMABLE
 
 
 def sentence_of(error: BaseException) -> str:
-    """An error in one line, for the journal; of the system's with their paths."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, OSError) and error.strerror:
-        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return " ".join(text.split())
+    """Return an error as one line for the journal; system errors with their paths."""
+    return " ".join((error_text(error) or type(error).__name__).split())
 
 
 def _missing(totals: Totals, saved: Saved) -> str:
-    """What lies beyond the newest checkpoint."""
+    """Return a text on the training since the newest checkpoint."""
     nodes = totals.nodes - (saved[1].nodes if saved else 0)
     return f"{nodes:,} nodes trained " + (f"since checkpoint {saved[0]}" if saved else "so far, without a checkpoint,")
 
@@ -36,17 +34,24 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """The error with what was lost: `totals` are the counts when the workers were ended."""
+    """Return the error with the training that is lost, given the counts when the workers were ended."""
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
 def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
-    """The run directory was removed, or is no longer this session's."""
+    """Return the error for a run directory that was removed or is locked by another session."""
     return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
 
 
+def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
+    """The system has failed where training cannot do without it."""
+    return RuntimeError(
+        f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
+    )
+
+
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """The last checkpoint could not be written."""
+    """Return the error for a last checkpoint that could not be written."""
     return RuntimeError(
         f"the last checkpoint could not be written: {failure}; {_missing(totals, saved)} are lost, as live tables do "
         f"not outlive their process; make room and {_go_on(run)}"
@@ -54,7 +59,10 @@ def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> Runt
 
 
 def lost(losses: Mapping[int, str], run: Run, checkpoint: int | None) -> RuntimeError:
-    """Workers are lost; `checkpoint` was made of what the others have, None: the tables are of no use."""
+    """Return the error for lost workers.
+
+    checkpoint  number of the checkpoint of the other workers' training; None: the tables are unusable
+    """
     what = (
         "what was trained since the last checkpoint is dropped"
         if checkpoint is None

@@ -1,7 +1,8 @@
-"""A run that goes on where another stands, on other buckets: `solver.warm_start` names the other's directory.
+"""Warm start: initialises a run from another run's tables under a different card abstraction.
 
-Few buckets learn from every board and many from few, so that many are begun with what few have learnt: less exploitable
-after as many boards (docs/measured/evaluation.md).  Boards and nodes are counted on, for all weights go by them.
+`solver.warm_start` names the directory of the other run. A few buckets learn from every board, and many buckets from
+few boards. Starting many buckets from few makes them less exploitable after the same number of boards
+(docs/measured/evaluation.md). The counts of boards and nodes continue, because all weights depend on them.
 """
 
 from collections.abc import Mapping
@@ -22,21 +23,21 @@ from storage.checkpoint import Checkpoint
 
 
 def grown_from(config: Config, base: Path) -> Path | None:
-    """The directory of the run that one of `config` goes on from; None where it begins by itself."""
+    """Return the directory of the run that `config` starts from; None if it starts from zero."""
     start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
     return (base / start).resolve() if isinstance(start, str) else None
 
 
 def check_grown_from(config: Config, base: Path) -> None:
-    """Raise `ValueError` where `solver.warm_start` names what no run of this game can go on from."""
+    """Raise `ValueError` if no run of this game can start from `solver.warm_start`."""
     if (directory := grown_from(config, base)) is not None:
         _opened(directory, config, base)
 
 
 def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
-    """Fill fresh tables from the run that `solver.warm_start` names, and return the state that it stands at.
+    """Fill new tables from the run named by `solver.warm_start`, and return that run's state.
 
-    None where it names none.  Raises as `check_grown_from`.
+    None if it names no run. Raises as `check_grown_from`.
     """
     directory = grown_from(run.config, run.directory)
     if directory is None:
@@ -48,7 +49,7 @@ def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | N
         checkpoint.read_into(name, table)
     share_out(("regret", "strategy_sum"), (game, tables), (theirs, found))
     share_out((TRUNK,), (_trunk(run, game), tables), (_trunk(source, theirs), found))
-    ends = run.algorithm.schedule.ends(checkpoint.state["nodes_touched"])  # whose periods may be longer
+    ends = run.algorithm.schedule.ends(checkpoint.state["nodes_touched"])  # the other run's periods may be longer
     workers = [
         {**state, "rng": [min(words[0], ends), *words[1:]] if (words := state["rng"]) else []}  # as in `known_state`
         for state in checkpoint.state["workers"]
@@ -57,13 +58,16 @@ def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | N
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """The game as opponents remember it."""
+    """Return the game with the opponents' card abstraction."""
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 
 
 def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoint]:
-    """The run in a directory and its newest checkpoint; `config` and `base` of the run that goes on from it."""
+    """Open the run in a directory and its newest checkpoint.
+
+    config, base  of the run that starts from it
+    """
     said = f"solver.warm_start = {str(directory)!r}"
     if not is_run(directory):
         raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")

@@ -1,4 +1,4 @@
-"""What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
+"""Estimates a run's memory, disk and time before anything is created, and checks that they fit."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, prod
@@ -32,41 +32,43 @@ from mccfr.tables.layout import SLOT_FIRST, TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
+from storage.damage import reading
 from storage.disk_speed import disk_speed
 from storage.schema import ArraySpec
 
 NODES_PER_SECOND = 3e7
-"""Nodes a second of one worker that times are estimated with; docs/measured/performance.md has measurements."""
+"""Assumed nodes per second of one worker; docs/measured/performance.md has measurements."""
 COPY_BYTES_PER_SECOND = 3e9
-"""At which tables are copied while the workers rest."""
+"""Assumed speed of copying tables while the workers are paused."""
 COMMIT_BYTES_PER_SECOND = {
     ("zarr", "auto"): 8e7,
     ("hdf5", "auto"): 3e7,
     ("zarr", "none"): 1.2e8,
     ("hdf5", "none"): 1.2e8,
 }
-"""Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
-on two processors and a disk of 160 MB a second."""
+"""Raw bytes per second of a commit, by format and compression, while workers use all processors. Measured with two
+workers on two processors and a disk of 160 MB/s.
+"""
 
 FEW_CYCLES = 300
-"""Of blocks in turn, in a run: fewer are worth a warning (docs/measured/strata.md)."""
+"""Number of out-of-core cycles in a run below which a warning is given (docs/measured/strata.md)."""
 WEAR_BYTES = 100e12
-"""Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
+"""Bytes written by a run above which a warning is given: a sixth of the typical rating of a 1 TB disk."""
 
-_DISK_MARGIN = 1.2  # of training over moving, in what is proposed: a disk is not always as fast as when it was measured
-_PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
+_DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
+_PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of a process
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
-    """The tables that a new run of `config` would have."""
+    """Return the layout of the tables of a new run of `config`."""
     return algorithm_of(config).layout(game)
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Memory that an evaluation needs beside the tables: strategies, and all boards.
+    """Return the bytes that an evaluation needs besides the tables: strategies and listed boards.
 
-    Strategies that are read row by row out of strategy sums take what is kept of small blocks, those that are walked
-    where they lie (`Method.in_place`) nothing; others are made whole.
+    Strategies read row by row from strategy sums need memory only for small blocks. Those evaluated on the tables
+    themselves (`Method.in_place`) need none. All others are expanded.
     """
     algorithm, needed = algorithm_of(config), []
     slots_first = any(spec.name.startswith("strategy_sum/") and spec.axes == SLOT_FIRST for spec in layout.specs)
@@ -83,19 +85,20 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 
 
 def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
-    """Memory that a block's sums of 16 bits take as numbers; large ones lie in a file."""
+    """Return the memory of a block's 16-bit sums as float32; large ones are in a temporary file."""
     name = table_name("strategy_sum", block)
     cells = sum(prod(spec.shape) for spec in layout.specs if spec.name == name and spec.numpy_dtype.itemsize == 2)
     return min(4 * cells, IN_MEMORY_BYTES)
 
 
 def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, Any]:
-    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`.
+    """Return the tree size, table sizes, memory, disk, visits and time of a run.
 
-    seconds  of training by which speed and nodes an iteration are measured, some times that with pruning; 0: both are
-             assumed
-    Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
-    is not built.
+    base     directory that the configuration's files are relative to
+    seconds  training time to measure speed and nodes per iteration, a few times longer with pruning; 0: assume both
+
+    Raises `ValueError` for an invalid game, algorithm or evaluation, and for a measurement on an abstraction that is
+    not built.
     """
     if (problem := training_problem(config)) is not None:
         raise ValueError(problem)
@@ -136,12 +139,12 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
 
 
 def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
-    """The game of a configuration; with a recipe for a small deck that is not built yet, on as many buckets."""
+    """Return the game of a configuration, with the recipe's bucket counts if a small deck is not built."""
     wanted = config.abstraction
     if wanted is None or wanted.recipe is None or is_abstraction(base / wanted.path):
         return configured_game(config, base)
     game = build_game(config.game, base, wanted)
-    if game.cards.shared_bytes:  # whole hold'em knows its sizes from the recipe
+    if game.cards.shared_bytes:  # whole hold'em has its sizes from the recipe
         return configured_game(config, base)
     if measured:
         raise ValueError(
@@ -153,7 +156,7 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
 
 
 def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
-    """A moment of training; of strata that of the ordinary sampler, whose rows are as many as a stratum's."""
+    """Measure a short training; for strata, that of the ordinary sampler, which has as many rows."""
     if config.run.strata is not None:
         run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
         tables = msgspec.structs.replace(config.tables, resident=None)
@@ -164,15 +167,15 @@ def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds:
 
 
 def _speed(tried: MeasuredPlay | None) -> float:
-    """Nodes a second of one worker: measured, or assumed."""
+    """Return the measured or assumed nodes per second of one worker."""
     return (tried.nodes_per_second if tried is not None else None) or NODES_PER_SECOND
 
 
 def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
-    """How tables are shared out among strata, and workers that would have none; {} without them."""
+    """Return the sizes of strata, and the number of workers without one; {} without strata."""
     if game.strata is None:
         return {}
-    first = np.zeros(game.strata.count, np.int64)  # bytes of each
+    first = np.zeros(game.strata.count, np.int64)  # bytes of each stratum
     for spec in layout.specs:
         first += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
     return {
@@ -186,16 +189,16 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
 def _turns(
     config: Config, game: Game, layout: TableLayout, expected: Forecast | None, tried: MeasuredPlay | None
 ) -> dict[str, Any]:
-    """Cycles of strata in turn: how long, how many, and what they write; {} without `tables.resident`.
+    """Return the length, number and written bytes of out-of-core cycles; {} without `tables.resident`.
 
-    Raises `ValueError` where `tables.resident` is too small.
+    Raises `ValueError` if `tables.resident` is too small.
     """
     if config.tables.resident is None:
         return {}
     parts = partition(config, game, layout)
     frames, (blocks, iterations) = frame_blocks(config, layout, parts), turns_of(config)
     sizes = [parts.nbytes(block) for block in range(blocks)]
-    # of each block, a worker trains one stratum at a time
+    # In each block, a worker trains one stratum at a time.
     speed = _speed(tried) * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
     each = tried.nodes_per_iteration if tried is not None else None if expected is None else expected.nodes
     trained = None if each is None else iterations * each / speed
@@ -237,13 +240,13 @@ def _turns(
 
 
 def _two_digits(number: float) -> int:
-    """A number from 10 on, rounded up to two digits."""
+    """Return a number from 10 on, rounded up to two digits."""
     unit = 10 ** max(0, len(str(int(number))) - 2)
     return ceil(number / unit) * unit
 
 
 def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
-    """Sentences about cycles that cost more than they should."""
+    """Return sentences on cycles that are too short, too few or write too much."""
     said = []
     training, moving = found["cycle_training_seconds"], found["cycle_moving_seconds"]
     if training is not None and training < moving:
@@ -265,10 +268,10 @@ def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
 
 
 def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
-    """Memory by what it is for, and in all.
+    """Return the run's memory by purpose, and in total.
 
-    A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
-    it fits, so that it is not among what a run cannot do without; and not where sums are measured in place.
+    A checkpoint's copy of the tables is made only if it fits, so `least_memory_bytes` excludes it. Its strategy sums
+    remain for the evaluation afterwards. No copy is made if strategies are evaluated in place.
     """
     tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
     in_place = all(method_for(game, name).in_place(game) for name in config.evaluation.chosen)
@@ -289,7 +292,7 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
 
 
 def _time(config: Config, game: Game, expected: Forecast | None, tried: MeasuredPlay | None) -> dict[str, Any]:
-    """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
+    """Return time and visits at the run's limit of nodes, or else of iterations."""
     if tried is not None:
         visits = None if expected is None else expected.visits
         if expected is not None and visits is not None:
@@ -317,36 +320,38 @@ def _time(config: Config, game: Game, expected: Forecast | None, tried: Measured
 
 
 def _nodes(config: Config, expected: Forecast | None) -> int | None:
-    """Nodes of the whole run, by its limit in nodes, or else in iterations; None where it has neither."""
+    """Return the nodes of the whole run from its limit of nodes or iterations; None if it has neither."""
     if config.run.nodes is None and config.run.iterations is not None and expected is not None:
         return round(config.run.iterations * expected.nodes)
     return config.run.nodes
 
 
 def beside_bytes(config: Config, game: Game) -> int:
-    """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
+    """Return the memory that a run needs besides its live tables: bucket tables and processes."""
     return shared_bytes(game, algorithm_of(config)) + (config.run.workers + 1) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config) -> int:
-    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set."""
+    """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`."""
     points = config.evaluation
     return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
 
 
 def disk_bytes(config: Config, layout: TableLayout) -> int:
-    """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
+    """Return the largest disk use of a run's checkpoints, including one that is being written."""
     return (config.run.keep_checkpoints + 1 + checkpoints_kept(config)) * layout.nbytes
 
 
 def room_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, live: Sequence[ArraySpec] | None = None
 ) -> str | None:
-    """What a run in `directory` lacks, memory or disk, in one sentence with both numbers; None where it has room.
+    """Return a sentence if memory or disk are too small for a run in `directory`, or None.
 
-    live  the tables that lie in this machine's memory, if not those of the configuration
+    The sentence has the bytes needed and available.
 
-    Raises `ValueError` for a live directory that there is not.
+    live  tables in this machine's memory, if they differ from the configuration's
+
+    Raises `ValueError` if the live directory does not exist.
     """
     tables = config.tables
     try:
@@ -364,8 +369,9 @@ def room_problem(
         return f"{error}{taken if workers > 1 else ''}"
     except OSError as error:
         return error.strerror or str(error)
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
-    saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
+    with reading(directory):
+        there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+        saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
     needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)
     if needed <= free:
         return None

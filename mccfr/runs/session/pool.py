@@ -1,13 +1,11 @@
-"""Who does the work of a run, and on which tables: worker processes, or this process itself.
+"""Pools of workers that train a run's tables: worker processes, or this process itself.
 
-A pool owns the live tables.  They are there from the start, to be filled by whoever
-restores a run; `begin` sets the workers to them.  All kinds obey the same few orders: `release` lets the workers train
-until the run's totals reach a limit; `resting` says whether all have got there (or have obeyed `pause`); while they
-rest, `states` and the tables are consistent.
+A pool owns the live tables, which the caller fills before `begin` starts the workers on them. All pools take the same
+orders. `release` makes the workers train until the run's totals reach a limit. `resting` returns whether all have
+reached it or have obeyed `pause`. While they rest, `states` and the tables are consistent.
 
-A worker that dies, or is ended because it does not answer, is *lost*: the others' orders go on without it.  What it
-had published stays in `totals` and `states`; the tables also hold the part of a batch that it had begun, which is as
-good as what workers without locks do to each other.
+A worker is *lost* if it dies, or is ended because it does not answer; the others continue. Its published counts stay in
+`totals` and `states`. The tables also contain part of its last batch, an error like those of lock-free updates.
 """
 
 import contextlib
@@ -45,28 +43,28 @@ from storage.mapping import create_cells, regions_to_json
 _SLICE_SECONDS = 0.05
 _END_SECONDS = 10.0
 _KILL_SECONDS = 5.0
-_LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere is probably the system's
+_LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the out-of-memory killer's
 
 
 class ExtraState(Protocol):
-    """What a checkpoint holds beside the tables: all that is not in memory."""
+    """Part of a checkpoint besides the tables in memory."""
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Bring it to disk; returns what the checkpoint's state says of it, and its parents: {name: content hash}."""
+        """Write it to disk; return its entry in the checkpoint's state, and its parents {name: content hash}."""
 
     def facts(self) -> dict[str, Any]:
-        """What a line of `trends.jsonl` says of it."""
+        """Return its fields in a line of `trends.jsonl`."""
 
     def settle(self) -> None:
-        """The checkpoint is there: remove what no checkpoint names any more."""
+        """Remove data that no checkpoint names any more; called after the commit."""
 
 
 class Pool(Protocol):
-    """The orders that every kind of pool takes.
+    """Orders that every pool takes.
 
     tables   the live tables
-    game     what is played, with what workers share of it in shared memory
-    warning  a sentence about where the tables lie, if anything is wrong with the place
+    game     the game, with the workers' shared data in shared memory
+    warning  a sentence on a problem with the location of the tables, or None
     """
 
     tables: TableSet
@@ -74,69 +72,72 @@ class Pool(Protocol):
     warning: str | None
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Take what a checkpoint holds beside the tables, before `begin`; None: the run begins."""
+        """Resume from a checkpoint's data besides the tables, before `begin`; None: a new run."""
 
     def extra_state(self) -> ExtraState | None:
-        """What a checkpoint of this moment must hold beside the tables; only while all rest.  None: nothing."""
+        """Return a checkpoint's data besides the tables, or None; only while all rest."""
 
     def begin(self, states: Sequence[WorkerState]) -> None:
-        """Set workers to the tables, going on from their states (none: from the start); they rest until released."""
+        """Start the workers on the tables, from their states (none: from the start); they rest until released."""
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         """Train until the totals reach either number."""
 
     def pause(self) -> None:
-        """Rest at the next iteration boundary."""
+        """Pause at the next iteration boundary."""
 
     def wait(self, seconds: float) -> None:
-        """Let at most so much time pass; return early when all rest, or when one is found dead."""
+        """Wait for at most `seconds`; return early when all rest, or when one is found dead."""
 
     def resting(self) -> bool:
-        """Whether every worker rests that is not lost."""
+        """Return whether all workers rest, except lost ones."""
 
     def totals(self) -> tuple[int, int]:
-        """(nodes, iterations) of the run so far; exact while all rest."""
+        """Return (nodes, iterations) of the run so far; exact while all rest."""
 
     def busy_seconds(self) -> float:
-        """Training time of this session: that of the busiest worker."""
+        """Return the training seconds of this session, those of the busiest worker."""
 
     def iterations_weight(self) -> float:
-        """Total weight of the iterations of this session; exact while all rest."""
+        """Return the total weight of this session's iterations; exact while all rest."""
 
     def states(self) -> list[WorkerState]:
-        """Every worker's state, those that sit out included; only while all rest."""
+        """Return the states of all workers, including those of earlier sessions; only while all rest."""
 
     def losses(self) -> dict[int, str]:
-        """What became of lost workers, by their numbers."""
+        """Return {worker: sentence} for lost workers."""
 
     def died(self) -> bool:
-        """Whether a worker was lost that nobody here has ended."""
+        """Return whether a worker was lost that this process has not ended."""
 
     def can_save(self) -> bool:
-        """Whether the tables are worth a checkpoint although workers are lost."""
+        """Return whether the tables can be saved although workers are lost."""
 
     def silent(self) -> list[Silence]:
-        """Workers that have given no sign for long."""
+        """Return the workers that have shown no progress for long."""
 
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        """End the workers that still do not rest `seconds`, and two of their batches, after the moment `ordered_at`.
+        """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
 
-        `spare` leaves alone those that compute.  Returns a sentence for each; they are lost.
+        ordered_at  monotonic time of the order to rest
+        spare       do not end workers that compute
+
+        Returns a sentence for each; they are lost.
         """
 
     def kill(self) -> None:
-        """End all workers at once, whatever they do."""
+        """End all workers at once."""
 
     def close(self) -> None:
         """End the workers."""
 
 
 class AllInMemory:
-    """What pools say whose tables are whole in memory, so that nothing else belongs to a checkpoint."""
+    """Methods of pools whose tables are entirely in memory."""
 
     @classmethod
     def problem(cls, config: Config) -> str | None:
-        """Why the pool of a configuration cannot train it, in a sentence; None: it can."""
+        """Return a sentence on why the pool cannot train a configuration, or None."""
         needed = "left out unless tables.resident is set, such as tables.resident = '16GB'"
         blocks, length = config.run.blocks, config.run.cycle_iterations
         return first_refused(
@@ -151,7 +152,7 @@ class AllInMemory:
 
 
 class NobodyLost:
-    """What pools say that go on with all who train or not at all."""
+    """Methods of pools that never continue after losing a worker, so they report no losses."""
 
     def losses(self) -> dict[int, str]:
         return {}
@@ -167,7 +168,7 @@ class NobodyLost:
 
 
 class InlinePool(AllInMemory, NobodyLost):
-    """`workers = 0`: the coordinator's own process does the work, in slices."""
+    """Trains in the coordinator's own process, in time slices, for `workers = 0`."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self.game, self.warning = game, live.warning
@@ -222,7 +223,7 @@ class InlinePool(AllInMemory, NobodyLost):
 
 
 class ProcessPool(AllInMemory):
-    """Worker processes on tables in shared memory, each with its own streams of deals and actions, by control cells."""
+    """Worker processes on tables in shared memory, each with its own random streams."""
 
     _program = "mccfr.runs.session.worker"
 
@@ -233,14 +234,14 @@ class ProcessPool(AllInMemory):
         self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lost: dict[int, str] = {}
-        self._ended: set[int] = set()  # those of the lost that were ended here
+        self._ended: set[int] = set()  # lost workers that were ended here
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         run = self._run
         workers = run.algorithm.traits.processes(run.config.run.workers)
         if workers > 1:  # compile once, not in every worker
             run.algorithm.solver(self.game, self.tables).warm_up()
-        # Of an earlier session with more workers: kept, so that no deal comes twice.
+        # States of an earlier session with more workers are kept, so that no deal repeats.
         self._idle = list(states[workers:])
         self._make_cells(1 + workers)
         orders = self._cells[0]
@@ -248,12 +249,12 @@ class ProcessPool(AllInMemory):
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
         for worker, row in enumerate(self._cells[1:]):
             publish(row, states[worker] if worker < len(states) else WorkerState())
-        # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
+        # One worker discounts all tables at period ends; if it is lost, they may be partly discounted.
         self._sweeper = 0 if run.algorithm.traits.sweeps else None
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
-        """Make the control block, with the order to rest in it."""
+        """Create the control block, with the order to pause."""
         self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
         self._cells = self._block.cells
         self._cells[0, control.COMMAND] = control.PAUSE
@@ -273,7 +274,7 @@ class ProcessPool(AllInMemory):
         self._order(control.PAUSE)
 
     def wait(self, seconds: float) -> None:
-        # Short naps at first, so that a pause takes no time; longer ones later: the processors are the workers'.
+        # Short sleeps at first, for short pauses; then longer ones, to leave the processors to the workers.
         began = now = time.monotonic()
         while not self.resting() and now < began + seconds:
             if self._find_dead():
@@ -288,7 +289,7 @@ class ProcessPool(AllInMemory):
         return bool(self._lost.keys() - self._ended)
 
     def can_save(self) -> bool:
-        # A single worker's run is repeatable to the bit, and would not be any more.
+        # A single worker's run must stay reproducible to the bit.
         return not self._lost or (len(self._processes) > 1 and self._sweeper not in self._lost)
 
     def silent(self) -> list[Silence]:
@@ -337,18 +338,18 @@ class ProcessPool(AllInMemory):
             self.kill()
             raise
         pids, lost = [process.pid for process in self._processes], self._lost
-        # Holding `lost` and not the pool, so that the pool's memory goes with it and does not wait for a collector.
+        # Capture `lost`, not the pool: a reference cycle would delay freeing the pool's memory.
         self._watch = Watch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in lost)
 
     def _assignment(self) -> dict[str, object]:
-        """What workers must know."""
+        """Return the assignment that workers read."""
         run, live = self._run, self._live
         return {
-            "run": str(run.directory),  # through this process's descriptor, wherever it is moved
+            "run": str(run.directory),  # a path through this process's descriptor, valid if the run is moved
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
             "code": permissions(),
             "regions": regions_to_json(live.regions),
-            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
+            "workers": run.config.run.workers,  # of this session; the run's config may have another number
             "cells": str(live.directory / "control"),
             "shape": self._cells.shape,
             "coordinator": os.getpid(),
@@ -363,7 +364,7 @@ class ProcessPool(AllInMemory):
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
         with naming(Path(sys.executable)), self._log.open("ab") as log:
             for worker in range(workers):
-                # Signals to all processes of a job are for the coordinator: workers block them from their first moment.
+                # Job-wide signals are for the coordinator, so workers block them from the start.
                 with signals_blocked():
                     process = subprocess.Popen(
                         [*command, str(worker)],
@@ -371,12 +372,12 @@ class ProcessPool(AllInMemory):
                         stdout=log,
                         stderr=log,
                         env=environment,
-                        start_new_session=True,  # else a terminal stops and continues workers, too
+                        start_new_session=True,  # a terminal must not stop or continue workers
                     )
                     self._processes.append(process)
 
     def _find_dead(self) -> bool:
-        """Note the workers that have died; whether there are new ones."""
+        """Record the workers that have died; return whether there are new ones."""
         before = len(self._lost)
         for worker, process in enumerate(self._processes):
             code = process.poll()
@@ -387,7 +388,7 @@ class ProcessPool(AllInMemory):
         return len(self._lost) > before
 
     def _memory_text(self) -> str:
-        """Why a kill was probably the system's, for want of memory; nothing where there is no sign of that."""
+        """Return a text if a kill was probably the out-of-memory killer's; "" otherwise."""
         available, total = space.available_memory_bytes(), space.total_memory_bytes()
         if space.killed_for_memory() > self._kills_before:
             return f": the system has killed processes for want of memory, and {available:,} bytes are available now"
@@ -398,7 +399,7 @@ class ProcessPool(AllInMemory):
     def _end(self, worker: int) -> None:
         process = self._processes[worker]
         process.kill()
-        with contextlib.suppress(subprocess.TimeoutExpired):  # one that waits for a broken disk cannot even die
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that waits for a broken disk does not die
             process.wait(_KILL_SECONDS)
 
     def kill(self) -> None:

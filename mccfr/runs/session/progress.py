@@ -1,4 +1,4 @@
-"""How far a session is: rates and time left, told to the reporter, and every few seconds to the metrics file."""
+"""Measures a session's progress, and reports it to the reporter and every few seconds to the metrics."""
 
 import time
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _METRICS_SECONDS = 5.0
 
 
 class Meter:
-    """Measures a session from what its pool has counted.
+    """Measures a session from its pool's counts.
 
-    origin          totals where this session began
+    origin          totals at the start of this session
     trained_before  training seconds of earlier sessions
-    silent          workers that give no sign
+    silent          workers without progress
     """
 
     def __init__(self, settings: RunSettings, schedule: Schedule, reporter: Reporter, journals: Journals) -> None:
@@ -35,13 +35,14 @@ class Meter:
         self._found = list[tuple[int, float]]()  # iterations, and exploitability as a share of the pot
 
     def measured(self, iterations: int, pot_share: float) -> None:
-        """Take note of an evaluation, where the run is to end by what it finds."""
+        """Record an evaluation, for runs that end at a given exploitability."""
         self._found.append((iterations, pot_share))
 
     def _iterations_to_go_to(self) -> float | None:
-        """The iterations at which exploitability is as low as asked for, if it goes on falling as it does; or None.
+        """Return the iterations at which the required exploitability is expected, or None.
 
-        It falls as a power of the iterations; the last two evaluations of which the later is lower say which.
+        Assumes that exploitability falls as a power of the iterations, fitted to the last two evaluations of which the
+        later is lower.
         """
         goal, known = self._settings.exploitability_pot, [one for one in self._found if min(one) > 0]
         for (first, before), (last, after) in reversed(list(pairwise(known))):
@@ -50,7 +51,10 @@ class Meter:
         return None
 
     def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
-        """Where the run stands; `goes_on`: workers train and were not told to rest, and time is left."""
+        """Return the run's progress.
+
+        goes_on  workers train and were not told to pause, so a time left is estimated
+        """
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
         nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
         iterations_per_second = (totals.iterations - self.origin.iterations) / seconds
@@ -79,13 +83,13 @@ class Meter:
         )
 
     def report(self, progress: SessionProgress) -> None:
-        """To the reporter, and every few seconds to the metrics file."""
+        """Report to the reporter, and every few seconds to the metrics file."""
         self._reporter.progress(progress)
         if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
             self.write(progress)
 
     def write(self, progress: SessionProgress) -> None:
-        """A line of the metrics file."""
+        """Append a line to the metrics file."""
         self._last_metrics = time.monotonic()
         record = {
             "nodes_touched": progress.nodes,

@@ -1,4 +1,4 @@
-"""The checkpoint that a session begins with, and those that it may not begin with."""
+"""Finds the checkpoint from which a session resumes, and sets checkpoints aside."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,11 +15,11 @@ from storage.held_directory import shown
 
 
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
-    """Return the newest sound checkpoint of a run, None where it has no checkpoint; the holder of its lock calls it.
+    """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
-    Damaged checkpoints are noted, so that they and their blocks stay (`storage.aside`).
+    Damaged checkpoints get a note, so that they and their blocks are kept (`storage.aside`).
 
-    Raises `RuntimeError` where the run has checkpoints and all are damaged, `UnreadableError` where one cannot be read.
+    Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
@@ -49,7 +49,10 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
 
 
 def _note_if_damaged(run: Run, number: int) -> None:
-    """Note an older checkpoint whose manifest or state is damaged: nobody can tell what it names, or if it is kept."""
+    """Write a note for an older checkpoint whose manifest or state is damaged.
+
+    Its blocks, and whether it is kept, are then unknown.
+    """
     try:
         with advising(run, number):
             open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), number))
@@ -59,7 +62,7 @@ def _note_if_damaged(run: Run, number: int) -> None:
 
 @contextmanager
 def advising(run: Run, number: int | None) -> Iterator[None]:
-    """Where the system cannot read checkpoint `number`, say how to put it aside."""
+    """Add advice on setting checkpoint `number` aside to an `UnreadableError`."""
     try:
         yield
     except UnreadableError as error:
@@ -72,9 +75,9 @@ def advising(run: Run, number: int | None) -> Iterator[None]:
 
 
 def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
-    """Move checkpoints of a run to `set-aside/`, all of them for None; takes the lock.
+    """Move checkpoints of a run, or all (None), to `set-aside/`; takes the lock.
 
-    Raises `ValueError` for a number of none, and where none would be left, before anything is moved.
+    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` are all checkpoints.
     """
     root = run.path(CHECKPOINTS)
     with lock(run):

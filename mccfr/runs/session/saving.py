@@ -1,4 +1,4 @@
-"""What is done with the tables of one moment: a checkpoint, the trend line that goes with it, an evaluation."""
+"""Writes checkpoints and their trend lines, and evaluates the strategy, from tables of one moment."""
 
 import time
 from collections.abc import Mapping
@@ -35,11 +35,12 @@ from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
 
 RETRY_SECONDS, LEAST_RETRY_SECONDS, MOST_RETRY_SECONDS = 60.0, 1.0, 600.0
-"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less but
-never less than the second.  Each further failure doubles the delay, up to the third."""
+"""Delay after a failed checkpoint: `checkpoint_seconds`, but at most the first and at least the second number. It
+doubles after each further failure, up to the third.
+"""
 FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
-"""Between attempts at the last checkpoint of a session: two minutes in all."""
-_RETRY_SHARE = 10  # and no sooner than so many times what the attempt took
+"""Delays between attempts at the last checkpoint of a session: two minutes in total."""
+_RETRY_SHARE = 10  # a delay is at least this many times the duration of the attempt
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -58,28 +59,28 @@ class RunState:
 
 @dataclass(frozen=True)
 class Stop:
-    """What is done with the tables at a stop."""
+    """Actions at a stop of the workers."""
 
     commit: bool
     evaluate: bool
-    keep: bool  # the checkpoint stays for good
+    keep: bool  # the checkpoint is kept permanently
     done: bool  # the session ends here
-    due: bool = False  # an evaluation is due here, though it may be left to the next session
+    due: bool = False  # an evaluation is due, but may be left to the next session
 
 
 class _LeftError(Exception):
-    """An evaluation is left to the next session."""
+    """An evaluation was left to the next session."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
-    """A worker's or a stratum's state, as `WorkerState` takes it; nothing is due to most."""
+    """Return the state of a worker or stratum as fields of `WorkerState`; zeros are left out."""
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
     more = {"due": state.due, "ends": state.ends}
     return {**fields, **{name: count for name, count in more.items() if count}}
 
 
 class Saver:
-    """Commits and evaluates; knows the newest checkpoint of the session."""
+    """Commits and evaluates; records the newest checkpoint of the session."""
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
@@ -89,23 +90,23 @@ class Saver:
         self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.algorithm)
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
-        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
+        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it succeeded
         self._evaluating = self._left = False
         every = run.config.run.checkpoint_seconds
         self._delay = GrowingDelay(max(LEAST_RETRY_SECONDS, min(every, RETRY_SECONDS)), MOST_RETRY_SECONDS)
         self._next_checkpoint_at = time.monotonic() + every
 
     def is_checkpoint_time(self) -> bool:
-        """Whether the clock calls for a checkpoint."""
+        """Return whether a checkpoint is due by the clock."""
         return time.monotonic() >= self._next_checkpoint_at
 
     @property
     def measures_in_place(self) -> bool:
-        """As `Evaluator.in_place`."""
+        """True if strategies are evaluated on the tables themselves, as `Evaluator.in_place`."""
         return self._evaluator.in_place
 
     def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
-        """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
+        """Find the kept checkpoints of earlier sessions, and record the restored tables."""
         self._evaluator.find_kept()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
@@ -114,12 +115,12 @@ class Saver:
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
     ) -> list[dict[str, Any]]:
-        """Commit and evaluate as the stop says; returns the evaluation records, if there are any.
+        """Commit and evaluate as `stop` requires; return the evaluation records.
 
-        arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
-        background  workers train meanwhile: give way to them
+        arrays      tables by name; those not needed for an evaluation are removed from it after the commit
+        background  run at low priority, because workers train meanwhile
 
-        Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
+        Raises `RuntimeError` naming the row of a NaN or infinite cell; nothing is then committed or evaluated.
         """
         try:
             return self._save(arrays, now, stop, background)
@@ -131,7 +132,7 @@ class Saver:
     def _save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
     ) -> list[dict[str, Any]]:
-        if not stop.commit:  # a commit looks for itself, chunk by chunk
+        if not stop.commit:  # a commit checks the cells itself
             for spec in self._layout.specs:
                 if spec.name in arrays:
                     check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
@@ -146,7 +147,7 @@ class Saver:
         return self._evaluate(arrays, now, stop) if stop.evaluate else []
 
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
-        """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
+        """Commit, with further attempts if the disk fails: at once for the last checkpoint, otherwise later."""
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
             try:
@@ -167,12 +168,12 @@ class Saver:
         return None
 
     def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
-        """The number of a checkpoint whose commit has failed, if only what follows it did: journal and retention."""
+        """Return the number of a checkpoint whose commit failed only afterwards, in journal or retention."""
         root = self._run.path(CHECKPOINTS)
-        number = max(checkpoints.list_checkpoints(root), default=0)
-        if number <= (self.committed[0] if self.committed else 0):
-            return None
         try:
+            number = max(checkpoints.list_checkpoints(root), default=0)
+            if number <= (self.committed[0] if self.committed else 0):
+                return None
             durable.fsync_dir(root)
             found = open_own(self._run, number)
             noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
@@ -186,13 +187,13 @@ class Saver:
         problem = disk_problem(error, root, *self._needed_bytes())
         self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
         if now.extra_state is not None:
-            with suppress(OSError):  # what is left of older versions goes with the next checkpoint
+            with suppress(OSError):  # old versions are removed at the next checkpoint
                 now.extra_state.settle()
         self._note_commit(number, now.totals, kept)
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
-        """Bytes that a checkpoint takes, by the newest one or else by the tables, and how sure that is."""
+        """Return the bytes of a checkpoint, by the newest one or else the tables, and "about " or "at most "."""
         if self.committed is not None:
             with suppress(OSError, ValueError):
                 path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
@@ -280,7 +281,7 @@ class Saver:
             with naming_steps(self._reporter, self._stop_if_left):
                 records = self._evaluator.evaluate(strategy)
                 self._add_other_averages(records, arrays, totals)
-        except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
+        except OSError as error:  # a checkpoint of the evaluation is damaged or missing; training does not need it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return []
         except _LeftError:
@@ -295,7 +296,7 @@ class Saver:
         return records
 
     def leave_evaluation(self) -> bool:
-        """End an evaluation that another thread is making, at its next step, without a record; whether there is one."""
+        """End an evaluation in another thread at its next step, without a record; return whether there is one."""
         self._left = self._left or self._evaluating
         return self._evaluating
 
@@ -304,7 +305,7 @@ class Saver:
             raise _LeftError
 
     def _add_other_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
-        """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
+        """Add to records, in place: name of the average, results of the other averages, and further figures."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
         others = {
@@ -318,14 +319,14 @@ class Saver:
                 record.update({"average": averages.names[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
-        """The average strategy of tables by name."""
+        """Return the average strategy of tables by name."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
             return sums_average(self._game, tables)
         return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
     def _stored(self, totals: Totals) -> Strategy:
-        """The average strategy of the newest checkpoint, which must be of these counts."""
+        """Return the average strategy of the newest checkpoint, which must have these counts."""
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
         return stored_average(self._game, self._run.config, open_own(self._run, self.committed[0]))

@@ -1,9 +1,8 @@
-"""A session of a run: release the workers, watch limits and clocks, checkpoint, evaluate, stop.
+"""A session of a run: starts workers, checks limits and clocks, checkpoints, evaluates and stops.
 
-What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
-Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables, and rest only
-while the copy is made (so that it is of one moment); where memory is too short for a copy they rest
-until all is done.
+The tables depend only on node and iteration counts, never on checkpoints, evaluations or the clock. Checkpoints and
+evaluations use a copy of the tables while workers train; the workers pause only during the copying. If memory is too
+small for a copy, they pause until the work is done.
 """
 
 import time
@@ -24,7 +23,15 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
-from mccfr.runs.session.failures import AbandonedError, abandoned, lost, sentence_of, unsaved, without_directory
+from mccfr.runs.session.failures import (
+    AbandonedError,
+    abandoned,
+    interrupted,
+    lost,
+    sentence_of,
+    unsaved,
+    without_directory,
+)
 from mccfr.runs.session.growing import begin_grown
 from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.overflow import overflow_warning
@@ -40,7 +47,7 @@ from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
 from storage.blocks import drop_unnamed
-from storage.damage import UnreadableError
+from storage.damage import UnreadableError, reading
 from storage.durable import error_text
 from storage.live import remove_stale_live, sweep_live
 from storage.lock import LostDirectoryError
@@ -49,28 +56,28 @@ from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
 
 _TICK_SECONDS = 0.1
-_LEAVE_SECONDS = 1.0  # that an evaluation may take to notice that it is left
+_LEAVE_SECONDS = 1.0  # time for an evaluation to notice that it is left
 REST_SECONDS = 30.0
-"""When the session ends: how long workers have to come to rest, beyond two of their batches."""
-_COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
+"""Time for workers to come to rest at the end of a session, beyond two of their batches."""
+_COPY_SHARE = 0.8  # largest copy of the tables, as a share of the available memory
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a session ended."""
+    """Result of a session."""
 
-    signal: int | None  # the signal that stopped it; None: a limit was reached
+    signal: int | None  # signal that stopped it; None: a limit was reached
     totals: Totals
-    checkpoint: int | None  # None: a signal came before anything was trained
+    checkpoint: int | None  # None: a signal came before any training
     evaluation: Mapping[str, Any] | None  # the last one of the run
-    evaluated: bool  # whether it is this session's
-    directory: Path  # where the run was when the session ended
-    evaluation_due: bool = False  # whether a signal has left one to the next session
-    at_limit: bool = False  # whether a limit of the run was reached, although a signal came
+    evaluated: bool  # it is this session's
+    directory: Path  # directory of the run at the end of the session
+    evaluation_due: bool = False  # a signal has left an evaluation to the next session
+    at_limit: bool = False  # a limit was reached although a signal came
 
 
 class Session:
-    """From `solve` or `resume` to the last checkpoint.  The caller holds the run's lock."""
+    """Trains a run from `solve` or `resume` to the last checkpoint. The caller holds the run's lock."""
 
     def __init__(
         self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
@@ -80,11 +87,11 @@ class Session:
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points)
         self._signals = Signals()
-        if pools is not open_pool:  # ranks of a cluster wait for their orders
+        if pools is not open_pool:  # ranks of a cluster wait for orders
             self._signals.note()
         self._journals = Journals(run, reporter)
         self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
-        self._ending_since: float | None = None  # when the workers were first to rest for good
+        self._ending_since: float | None = None  # when the workers were first told to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
         self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
@@ -93,13 +100,13 @@ class Session:
         self._weight_before = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
-        self._paused_at: float | None = None  # when the workers were told to rest
+        self._paused_at: float | None = None  # when the workers were told to pause
 
     def run(self) -> Outcome:
-        """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint, if anything was trained.
+        """Train from the newest valid checkpoint to a limit or signal; ends with a checkpoint after training.
 
-        Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
-        last checkpoint could not be written, `AbandonedError` after a second signal.
+        Raises `MemoryError` or `OSError` if the live tables do not fit, and `RuntimeError` if a worker died or the last
+        checkpoint could not be written. Raises `AbandonedError` after a second signal.
         """
         with self._signals.handled():
             try:
@@ -109,21 +116,22 @@ class Session:
             except AbandonedError:
                 raise
             except Exception as error:
-                with suppress(Exception):  # the error that has ended the session is the one that is told
+                with suppress(Exception):  # an error here must not hide the first one
                     self._event("failed", problem=sentence_of(error))
                 raise
 
     def _begin(self) -> Outcome:
         run = self._run
         self._reporter.phase("looking for checkpoints")
-        remove_stale_live(run.path(LIVE))
-        for removed in sweep_live(run.config.tables.live_dir):
-            self._reporter.message(f"removed the live tables of a process that died: {removed}")
-        checkpoint_writer.sweep(run.path(CHECKPOINTS))
-        restored = newest_sound(run, self._reporter)
-        drop_unnamed(run.directory)
+        with reading(run.directory):
+            remove_stale_live(run.path(LIVE))
+            for removed in sweep_live(run.config.tables.live_dir):
+                self._reporter.message(f"removed the live tables of a process that died: {removed}")
+            checkpoint_writer.sweep(run.path(CHECKPOINTS))
+            restored = newest_sound(run, self._reporter)
+            drop_unnamed(run.directory)
         self._reporter.phase("making the tables")
-        self._signals.note()  # live tables that are half made would stay in shared memory
+        self._signals.note()  # incomplete live tables would stay in shared memory
         with self._pools(run, self._game, force=self._force) as pool:
             self._heed_early()
             layout = run.layout(self._game)
@@ -146,40 +154,43 @@ class Session:
             except LostDirectoryError as error:
                 pool.kill()
                 raise without_directory(error, Totals(*pool.totals()), self._saver.committed) from None
+            except OSError as error:
+                pool.kill()
+                raise interrupted(error, run, Totals(*pool.totals()), self._saver.committed) from error
             finally:
                 self._signals.closing = True
 
     def _heed_early(self) -> None:
-        """Have a signal end the session at once, also one that has come, as there is nothing to save yet."""
+        """Make signals, also earlier ones, end the session at once, because there is nothing to save yet."""
         if self._pools is open_pool:
             self._signals.interrupt()
 
     def _stopped(self, number: int, totals: Totals, checkpoint: int | None) -> Outcome:
-        """Note in the journal that a signal has stopped the session; its outcome."""
+        """Record in the journal that a signal stopped the session; return the outcome."""
         self._event("stopped", signal=number, nodes_touched=totals.nodes, checkpoint=checkpoint)
         due, limit = self._due and checkpoint is not None, self._events.limit_reached(totals)
         evaluation = self._evaluation, self._evaluated_now
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report which share of the tables is filled; a signal ends it, as there is nothing to save yet."""
+        """Report the share of the tables that is filled; a signal ends the session, with nothing to save."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
 
     def _event(self, event: str, **facts: object) -> None:
-        """Append a line to the journal: the run has started, stopped, finished or failed."""
+        """Append an event to the journal: started, stopped, finished or failed."""
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _starting(self) -> str:
-        """The phase in which workers are made: several load what this process compiles, one compiles for itself."""
+        """Return the phase of starting workers: one compiles for itself, several load this process's kernels."""
         count = self._run.algorithm.traits.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
 
     def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
-        """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
+        """Fill the live tables, remove records of lost work, and return the workers' states."""
         states, tables = [], pool.tables
         pool.go_on(restored)
         if restored is None:
@@ -207,7 +218,7 @@ class Session:
                     self._reporter.message(sentence)
             except UnreadableError:
                 raise
-            except OSError as error:  # lines of lost work stay: better than no training
+            except OSError as error:  # keep lines of lost work rather than stop training
                 self._reporter.message(f"{error_text(error)}: {name} keeps lines of work that was lost")
         if restored is not None and restored.state.get("measured"):
             asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
@@ -235,7 +246,7 @@ class Session:
                 or (commit and self._points.every_checkpoint)
                 or (done and self._points.at_end and not self._is_measured(totals))
             )
-            evaluate = due and self._signals.number is None  # else the next session makes up for it
+            evaluate = due and self._signals.number is None  # otherwise the next session evaluates
             self._due = due and not evaluate
             seen, unmeasured = totals, False
             if (commit or evaluate) and not self._stopped_before_training(totals):
@@ -245,11 +256,11 @@ class Session:
                 return self._end(pool, totals)
 
     def _stopped_before_training(self, totals: Totals) -> bool:
-        """Whether a signal has ended the run before there was anything to save."""
+        """Return whether a signal ended the run before there was anything to save."""
         return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
-        """Whether the session is over, once the workers rest."""
+        """Return whether the session is over, once the workers rest."""
         limit = self._settings.seconds
         time_up = limit is not None and self._clock.seconds >= limit
         return not self._training and (
@@ -261,7 +272,7 @@ class Session:
         )
 
     def _await_workers(self, pool: Pool) -> None:
-        """Until the workers are there; nothing has been trained yet, so a signal ends them at once."""
+        """Wait until the workers are started; a signal ends them at once, because nothing is trained yet."""
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
             self._tick(pool)
@@ -271,28 +282,28 @@ class Session:
                 pool.kill()
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
-        """Raise `RuntimeError` where workers were lost and the tables are not worth a checkpoint."""
+        """Raise `RuntimeError` if workers were lost and the tables cannot be saved."""
         if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
-            return  # they were ended before they had begun
+            return  # they were ended before training
         if pool.losses() and not (saved and pool.can_save()):
             raise lost(pool.losses(), self._run, None)
 
     def _must_end(self, pool: Pool) -> bool:
-        """Whether the workers must rest for good: as `_interrupted`, or one of them was lost."""
+        """Return whether the workers must rest for good: as `_interrupted`, or because one was lost."""
         ends = self._interrupted() or bool(pool.losses())
         if ends and self._ending_since is None:
             self._ending_since = time.monotonic()
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that do not come to rest for good; without a signal only those that do not even compute."""
+        """End workers that do not come to rest; without a signal, only those that do not compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare=self._signals.number is None):
                 self._reporter.message(sentence)
 
     def _watch(self, pool: Pool) -> None:
-        """Tell of workers that have fallen silent, and of those that have found their voice."""
+        """Report workers that have become silent, and those that continue."""
         before, self._meter.silent = self._meter.silent, pool.silent()
         known, now = ({silence.worker for silence in silences} for silences in (before, self._meter.silent))
         for silence in self._meter.silent:
@@ -307,12 +318,12 @@ class Session:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Whether the last line of evaluations.jsonl speaks of these counts."""
+        """Return whether the last line of evaluations.jsonl has these counts."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return `_evaluated`; False where the lines cannot be read: to measure twice is better than to end here."""
+        """Return `_evaluated`, or False if the lines cannot be read: evaluating twice is harmless."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -325,9 +336,9 @@ class Session:
         self._clock.start()
 
     def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
-        """Let the workers run until they have reached the next event, or the clock or a signal calls.
+        """Let the workers train until the next event, or until the clock or a signal stops them.
 
-        Returns room for a copy of the tables where the clock has called for a checkpoint, got while they still ran.
+        Returns memory for a copy of the tables, allocated during training, if a checkpoint is due by the clock.
         """
         if not self._training:
             self._release(pool)
@@ -346,7 +357,7 @@ class Session:
                 self._end_late(pool)
         self._training = False
         self._clock.stop()
-        self._reporter.progress(self._progress(pool))  # no time left is shown while what follows takes its own
+        self._reporter.progress(self._progress(pool))  # no time left is shown during the following work
         return room
 
     def _pause(self, pool: Pool) -> None:
@@ -354,29 +365,28 @@ class Session:
         pool.pause()
 
     def _interrupted(self) -> bool:
-        """Whether the workers must rest for good: a signal, the session's time is up, or the strategy near enough."""
+        """Return whether a signal, the time limit, or the required exploitability ends training."""
         limit = self._settings.seconds
         time_up = limit is not None and self._clock.seconds >= limit
         return self._signals.number is not None or time_up or self._near_enough
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """Exploitability as a share of the pot, where the run is to end by that."""
+        """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
         asked, found = self._settings.exploitability_pot is not None, record.get("exploitability_chips")
         return {"exploitability_pot": found / self._game.pot_chips} if asked and found is not None else {}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
-        """Whether an evaluation finds as little exploitability as is asked for."""
+        """Return whether an evaluation has reached the required exploitability."""
         return any(found <= (self._settings.exploitability_pot or 0) for found in self._pot_share(record).values())
 
     def _checkpoint_called(self) -> bool:
-        """Whether the clock calls for a checkpoint."""
+        """Return whether a checkpoint is due by the clock."""
         return self._saver.is_checkpoint_time()
 
     def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
-        """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
+        """Return memory for a copy of some tables; None if it is too small or of no use.
 
-        Nobody could either where what is saved is not in memory as a whole, and nobody does where what is measured
-        lies where it is trained: the tables are the most of what such a run takes.
+        A copy is of no use without worker processes, or if tables are partly on disk or evaluated in place.
         """
         tables = pool.tables
         size = sum(tables[name].nbytes for name in names)
@@ -386,15 +396,15 @@ class Session:
             return None
         try:
             return Snapshot({name: tables[name] for name in names})
-        except OSError:  # the system does not let a process ask for more than it has
+        except OSError:  # the system limits allocations
             return None
 
     def _save_at(self, pool: Pool, stop: Stop, room: Snapshot | None) -> None:
-        """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
+        """Checkpoint and evaluate while the workers rest, or while they train if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
         may_end_here = stop.evaluate and self._settings.exploitability_pot is not None
-        if stop.done or may_end_here:  # what is found to be near enough must be what is kept
+        if stop.done or may_end_here:  # the tables that reach the goal must be saved
             room = None
         elif room is None:
             room = self._room(pool, names)
@@ -416,10 +426,9 @@ class Session:
             self._reporter.evaluation(record | self._pot_share(record))
 
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
-        """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
+        """Save tables in another thread; signals and the clock are handled while workers train.
 
-        A signal ends an evaluation, which the next session makes up for.  A second one does not even wait for the
-        thread.
+        A signal ends an evaluation, which is left to the next session. After a second signal the thread is not awaited.
         """
         background = self._training
         job = Job(lambda: self._saver.save(arrays, now, stop, background=background))
@@ -431,9 +440,9 @@ class Session:
                 break
             if self._signals.number is not None and self._saver.leave_evaluation():
                 self._due = True
-                self._signals.closing = stop.done  # the checkpoint is there: nothing can be lost any more
+                self._signals.closing = stop.done  # the checkpoint is written: nothing can be lost
                 if not job.done(_LEAVE_SECONDS):
-                    return []  # it is in a long step: the process does not wait for it
+                    return []  # it is in a long step, which is not awaited
             if not background:
                 continue
             if not rests:
@@ -446,7 +455,7 @@ class Session:
         return job.result()
 
     def _tick(self, pool: Pool) -> None:
-        """Stop after the workers, and tell where the run stands."""
+        """Check the workers, and report progress."""
         self._watch(pool)
         self._meter.report(self._progress(pool))
 
@@ -474,10 +483,10 @@ class Session:
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
-    """Continue a run from its newest sound checkpoint until a limit of its settings or a signal; takes the lock.
+    """Continue a run from its newest valid checkpoint to a limit or a signal; takes the lock.
 
-    force  although the tables take more memory than they should
-    pools  opens who does the work: processes on this machine, or several machines
+    force  do not check memory
+    pools  opens the pool of workers: on this machine, or on several
 
     Raises as `Session.run` and `mccfr.runs.directory.run.lock`.
     """

@@ -1,4 +1,4 @@
-"""Signals of a session: the first ends it with a checkpoint, a second request ends it at once."""
+"""Signals of a session: the first ends it with a checkpoint, the second at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,10 +8,10 @@ from mccfr.signals import SignalInterrupt, signals_to
 
 
 class Signals:
-    """The signals that were sent to a session's process.
+    """Signals received by a session's process.
 
     number   the first signal, or None
-    closing  nothing is to be saved any more: signals do nothing
+    closing  True if nothing is left to save: further signals are ignored
     """
 
     def __init__(self) -> None:
@@ -21,23 +21,26 @@ class Signals:
 
     @contextmanager
     def handled(self) -> Iterator[None]:
-        """Inside, signals go to this object: the first raises `SignalInterrupt` or is noted, as was said last, and a
-        second request raises `AbandonedError`."""
+        """Receive signals for the block.
+
+        The first signal raises `SignalInterrupt` or is recorded, depending on the last call of `interrupt` or `note`. A
+        second one raises `AbandonedError`.
+        """
         with signals_to(self._heed):
             yield
 
     def interrupt(self) -> None:
-        """From now on there is nothing to save: a signal raises `SignalInterrupt`, also one that was noted."""
+        """From now on a signal, also a recorded one, raises `SignalInterrupt`: there is nothing to save."""
         self._raises = True
         if self.number is not None:
             self._interrupt(self.number)
 
     def note(self) -> None:
-        """From now on a signal is noted, and whoever trains looks at `number`."""
+        """From now on a signal is recorded in `number`, which the training loop checks."""
         self._raises = False
 
     def _interrupt(self, number: int) -> None:
-        self.closing = True  # what is made must go: nothing may interrupt that
+        self.closing = True  # the clean-up must not be interrupted
         raise SignalInterrupt(number)
 
     def _heed(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""How the run of a spot begins, and what comes of it."""
+"""Starts the run of a spot, and returns its results."""
 
 import dataclasses
 import re
@@ -31,16 +31,16 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a spot beside board, ranges, pot and stacks.
+    """Options of a spot besides board, ranges, pot and stacks.
 
-    bets, raises  as `spot_menu` takes them; None: half the pot, and where neither is said, `own`
-    to            share of the pot that ends the run
-    workers       threads; None: as many as there are processors
+    bets, raises  sizes as for `spot_menu`; None: half the pot, or `own` if neither is given
+    to            exploitability that ends the run, as a share of the pot
+    workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`
     own           `[game.menu]` of the policy whose line the spot is
-    directory     of the run; None: one of its own for each spot, in runs/
+    directory     directory of the run; None: a separate one for each spot, in runs/
     overrides     "table.key=value" of the configuration
-    seconds       of training at most
+    seconds       longest training
     """
 
     bets: str | None
@@ -56,7 +56,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class SpotRun:
-    """A spot's run that is to be trained."""
+    """The run of a spot, ready for training."""
 
     run: Run
     game: Game
@@ -65,9 +65,9 @@ class SpotRun:
     began: float
 
     def answer(self, directory: Path) -> dict[str, Any]:
-        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since it began.
+        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since its start.
 
-        directory  where the run is now (`Outcome.directory`)
+        directory  present directory of the run (`Outcome.directory`)
         """
         run = dataclasses.replace(self.run, directory=directory)
         found = spot_answer(run, max(1, run.config.run.workers))
@@ -76,7 +76,7 @@ class SpotRun:
 
 
 def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
-    """The run of a spot, made or opened; says which hands are dropped, and what it takes.
+    """Create or open the run of a spot, and report the hands that are removed from its ranges.
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
@@ -87,7 +87,7 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
     menu = asked.own
     if menu is None or asked.bets is not None or asked.raises is not None:
         bets, raises = (_HALF_POT if text is None else text for text in (asked.bets, asked.raises))
-        # As other tools do: a size beyond the stack is all-in.
+        # As in other tools, a size beyond the stack is all-in.
         menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
     menu = {**menu, **(asked.menu or {})}
     workers = available_threads() if asked.workers is None else asked.workers
@@ -95,7 +95,7 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
     ours = dict(document["solver"])
     for text in asked.overrides:
         override(document, *parse_override(text), f"--set {text}")
-    if document["solver"]["algorithm"] != ours["algorithm"]:  # which has keys of its own
+    if document["solver"]["algorithm"] != ours["algorithm"]:  # another algorithm has other keys
         document["solver"] = {key: value for key, value in document["solver"].items() if ours.get(key) != value}
     config = config_from(document, "the spot", (Path(),))
     endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
@@ -111,7 +111,7 @@ def start_spot(game: Mapping[str, Any], asked: Asked, terms: Terms) -> SpotRun:
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """As `room_problem`, with what makes a spot smaller."""
+    """Return `room_problem` with advice on making the spot smaller."""
     problem = room_problem(config, game, layout, directory)
     if problem is None:
         return None

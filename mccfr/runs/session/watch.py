@@ -1,8 +1,8 @@
-"""Which workers are silent: none of their batches has ended for long, and what their processes do meanwhile.
+"""Detects silent workers: none of their batches has ended for long.
 
-Every worker stamps its row of the control block with the time whenever a batch ends and whenever it looks for orders
-(about every half millisecond while it rests).  The stamp proves progress; what the kernel tells of the process says
-why there is none: stopped, computing on one batch, or waiting.
+A worker stamps its row with the time at the end of each batch and at each look at its orders. While it rests, it looks
+about every half millisecond. If a stamp is old, the kernel's process state gives the reason: stopped, computing, or
+waiting.
 """
 
 import os
@@ -17,15 +17,15 @@ import numpy.typing as npt
 from mccfr.runs.session import control
 
 SILENT_SECONDS = 20.0
-"""Without a sign for so long, beyond twice its longest batch, a worker is named: within half a minute, so."""
+"""Time without progress, beyond two of its longest batches, after which a worker is reported."""
 
 _LOOK_SECONDS = 1.0
-_BUSY_SHARE = 0.1  # of a processor: what a process takes at least that computes
+_BUSY_SHARE = 0.1  # least share of a processor of a computing process
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Silence(NamedTuple):
-    """A worker that gives no sign: for how long, and what its process does."""
+    """A worker without progress: for how long, and why."""
 
     worker: int
     seconds: float
@@ -33,12 +33,12 @@ class Silence(NamedTuple):
     computes: bool = False
 
     def record(self) -> dict[str, Any]:
-        """As metrics and `status` have it."""
+        """Return the record for metrics and `status`."""
         return {"worker": self.worker, "seconds": round(self.seconds, 1), "why": self.why}
 
 
 class _Seen(NamedTuple):
-    """A stamp, since when it is known, and the processor time the process had taken when it was getting old."""
+    """A stamp, when it was first seen, and the processor time used when half the limit had passed."""
 
     stamp: int
     since: float
@@ -47,9 +47,10 @@ class _Seen(NamedTuple):
 
 
 class Watch:
-    """Looks at the stamps of workers' rows [W, columns], and at those processes whose stamps are old.
+    """Checks the stamps of workers' rows [W, columns], and the processes with old stamps.
 
-    stats  the file of each in which the kernel says what it does (`process_stat`)
+    stats  the kernel's status file of each worker (`process_stat`)
+    alive  returns whether a worker is not lost
     """
 
     def __init__(self, rows: npt.NDArray[np.int64], stats: Iterable[Path], alive: Callable[[int], bool]) -> None:
@@ -59,7 +60,7 @@ class Watch:
         self._silent: list[Silence] = []
 
     def silent(self) -> list[Silence]:
-        """The workers that are silent now, of those that live."""
+        """Return the living workers that are silent now."""
         now = time.monotonic()
         if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
             self._looked_at = now
@@ -68,7 +69,7 @@ class Watch:
         return self._silent
 
     def patience(self, worker: int, seconds: float) -> float:
-        """Seconds to wait for a worker: `seconds`, and as long again as two of its longest batches."""
+        """Return the seconds to wait for a worker: `seconds` plus two of its longest batches."""
         return seconds + 2e-9 * int(self._rows[worker, control.LONGEST_BATCH])
 
     def _look(self, worker: int, now: float) -> Silence | None:
@@ -88,7 +89,7 @@ class Watch:
         spent = processor_seconds - (seen.processor_seconds or 0.0)
         computes = state not in "Tt" and spent > _BUSY_SHARE * (now - seen.aged)
         if computes and stamp == 0:
-            return None  # it compiles its kernels: that takes its time
+            return None  # it compiles its kernels
         return Silence(worker, seconds, _why(state, computes), computes)
 
 
@@ -103,12 +104,12 @@ def _why(state: str, computes: bool) -> str:
 
 
 def process_stat(pid: int) -> Path:
-    """What the kernel tells of a process."""
+    """Return the path of the kernel's status of a process."""
     return Path(f"/proc/{pid}/stat")
 
 
 def _state(stat: Path) -> tuple[str, float]:
-    """(state letter of a process as in `ps`, processor seconds taken); ("", 0) where there is none."""
+    """Return (state letter as in `ps`, processor seconds used); ("", 0) if there is no such process."""
     try:
         fields = stat.read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

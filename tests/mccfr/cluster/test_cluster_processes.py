@@ -121,7 +121,7 @@ def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path
 
 @pytest.mark.slow
 def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
-    page = (ROOT / "docs" / "server.md").read_text()
+    page = (ROOT / "docs" / "machines.md").read_text()
     script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
     (tmp_path / "job.sh").write_text(script)
     (tmp_path / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")

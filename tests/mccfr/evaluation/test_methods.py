@@ -23,7 +23,7 @@ from mccfr.evaluation.methods import (
     registry,
 )
 from mccfr.evaluation.methods.dealt import folding_mbb
-from mccfr.evaluation.methods.registry import options_for
+from mccfr.evaluation.methods.measuring import options_for
 from mccfr.games.catalogue import build_game
 from mccfr.policy.profile import Profile
 from mccfr.runs.directory import records

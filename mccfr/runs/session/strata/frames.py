@@ -1,8 +1,7 @@
-"""Where blocks of strata lie in memory: *frames*, places for the tables of one block each.
+"""Memory layout of blocks of strata: *frames*, each with room for the tables of one block.
 
-Buckets after the first street are numbered through all strata, and kernels find a row by its number.  So a kernel is
-given tables that seem to begin where row 0 would lie if the whole table were in memory, before the frame: none of the
-rows that it asks for lies outside of the block.
+Buckets after the first street are numbered across all strata, and kernels find a row by its number. A kernel therefore
+gets table bases where row 0 of the whole table would be, before the frame. It accesses only rows of the block.
 """
 
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from mccfr.tables.layout import TableArrays, TableLayout, TableSet, table_name
 from storage.blocks import Partition
 from storage.schema import ArraySpec
 
-_FEWEST = 2  # one trained, one moving
+_FEWEST = 2  # one block to train, one to move
 _FIELDS = {
     "regret_base": ("regret", "regret"),
     "sum_base": ("strategy_sum", "strategy_sum"),
@@ -29,14 +28,14 @@ _FIELDS = {
 
 
 def first_specs(layout: TableLayout) -> list[ArraySpec]:
-    """The tables that all strata share."""
+    """Return the specs of the tables that all strata share."""
     return [spec for spec in layout.specs if FIRST_STREET in spec.name]
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """How the tables after the first street are cut into the blocks of a run in turn.
+    """Return the partition of the tables after the first street into blocks.
 
-    Raises `ValueError` for cycles that are too short to give every stratum its share.
+    Raises `ValueError` for cycles that are too short to give every stratum an iteration.
     """
     assert game.strata is not None
     (blocks, iterations), least = turns_of(config), least_cycle_iterations(game.strata.shares.tolist())
@@ -56,15 +55,15 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
 
 
 def least_resident_bytes(layout: TableLayout, parts: Partition) -> int:
-    """What `tables.resident` must be at least: the first street and two of the largest block."""
+    """Return the smallest `tables.resident` in bytes: the first street and two of the largest block."""
     shared = sum(spec.nbytes for spec in first_specs(layout))
     return shared + _FEWEST * sum(spec.nbytes for spec in _frame(parts, range(parts.blocks)))
 
 
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
-    """Which blocks a frame has room for, frame by frame: one each where all fit into memory, else two for any block.
+    """Return for each frame the blocks that fit: one each if all fit in memory, else any in two frames.
 
-    Raises `ValueError`, with both numbers, where `tables.resident` is too small.
+    Raises `ValueError`, with both numbers, if `tables.resident` is too small.
     """
     assert config.tables.resident is not None
     resident, least = bytes_of(config.tables.resident), least_resident_bytes(layout, parts)
@@ -79,18 +78,18 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
 
 
 def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
-    """Tables with room for any of some blocks."""
+    """Return specs of tables with room for any one of some blocks."""
     rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
     return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
 
 
 def frame_name(frame: int, name: str) -> str:
-    """Name of a table in a frame among the live tables."""
+    """Return the name of a table in a frame among the live tables."""
     return f"frame{frame}/{name}"
 
 
 def frame_specs(config: Config, layout: TableLayout, parts: Partition) -> list[ArraySpec]:
-    """The tables of all frames."""
+    """Return the specs of the tables of all frames."""
     return [
         msgspec.structs.replace(spec, name=frame_name(frame, spec.name))
         for frame, blocks in enumerate(frame_blocks(config, layout, parts))
@@ -99,7 +98,7 @@ def frame_specs(config: Config, layout: TableLayout, parts: Partition) -> list[A
 
 
 def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
-    """The tables that a run has in memory: all, or with `tables.resident` the first street and frames."""
+    """Return specs of a run's tables in memory: all, or first street and frames (`tables.resident`)."""
     if config.tables.resident is None:
         return list(layout.specs)
     return [*first_specs(layout), *frame_specs(config, layout, partition(config, game, layout))]
@@ -108,12 +107,12 @@ def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpe
 def cells_of(
     tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """{name: the rows of a block where they lie in a frame}."""
+    """Return {name: rows of a block in a frame}, as views."""
     return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """The kernels' form of tables with a block in a frame; first streets stay where they are."""
+    """Return the kernels' form of tables with a block in a frame; the first street is unchanged."""
     kernel = tables.kernel
     assert kernel is not None
     bases = {field: getattr(kernel, field).copy() for field in _FIELDS}

@@ -1,8 +1,8 @@
-"""Pools that train by strata: intervals between barriers, at which the workers rest and the first street is added up.
+"""Pools that train by strata, in intervals between barriers at which the first street is added up.
 
-They rest at barriers only, so limits, checkpoints and signals take effect at the first barrier at or after them, and
-neither decides where barriers are.  What is trained follows from the states of the strata and the tables; workers that
-died in an interval leave tables that no barrier has seen, so such a session goes back to its last checkpoint.
+Workers pause only at barriers, so limits, checkpoints and signals take effect at the next barrier and do not change the
+barriers. Training depends only on the states of the strata and the tables. If a worker dies within an interval, the
+session returns to its last checkpoint, because its tables are inconsistent.
 """
 
 import time
@@ -33,9 +33,9 @@ _SLICE_SECONDS = 0.05
 class Intervals:
     """The strata of a run, interval by interval.
 
-    rows      [N, columns] int64 states and quotas of the strata, as workers read and write them
-    interval  the present one; None at a barrier
-    weight    total weight of the iterations of this session
+    rows      [N, columns] int64 states and quotas of the strata, read and written by workers
+    interval  the present interval; None at a barrier
+    weight    total weight of this session's iterations
     """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
@@ -51,31 +51,31 @@ class Intervals:
         self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
-        """Set the strata to their states, none where they have not begun."""
+        """Set the states of the strata; no states for a new run."""
         states = states or first_states(self._algorithm, self._strata)
         self.rows, self._rounding_left = rows, [state.due for state in states]
         for row, state in zip(rows, states, strict=True):
             publish(row, state)
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
-        """Go on, interval by interval, until the totals reach either number."""
+        """Train interval by interval until the totals reach either number."""
         self._stop, self._goes_on = (stop_nodes, stop_iterations), True
 
     def pause(self) -> None:
-        """Rest at the next barrier."""
+        """Pause at the next barrier."""
         self._goes_on = False
 
     def ready(self) -> bool:
-        """Whether the next interval can begin now: where blocks are on a disk, the next one may be on its way."""
+        """Return whether the next interval can begin now; a block on disk may still be loading."""
         return True
 
     def over(self) -> bool:
-        """Whether no interval follows the barrier that the strata are at."""
+        """Return whether no interval follows the present barrier."""
         nodes, iterations = self.totals()
         return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
 
     def start(self) -> Interval:
-        """Begin an interval, its quotas in the rows."""
+        """Begin an interval, with its quotas in the rows."""
         states = self.states()
         self.interval, quotas = self._barrier.begin(states)
         self._rounding_left = [state.due for state in states]
@@ -83,7 +83,7 @@ class Intervals:
         return self.interval
 
     def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
-        """Add up what the workers have changed, [W, cells]; `RuntimeError` unless all of it `fits` 64 bits."""
+        """Add up the workers' changes [W, cells]; raises `RuntimeError` unless they fit in 64 bits."""
         assert self.interval is not None
         nodes, _ = self.totals()
         if not fits:
@@ -97,20 +97,20 @@ class Intervals:
         self.interval = None
 
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
-        """Bring the first street to the barrier, with the changes [cells] of all strata."""
+        """Update the first street at the barrier with the changes [cells] of all strata."""
         self._barrier.add(interval, changes)
 
     def totals(self) -> tuple[int, int]:
-        """(nodes, iterations) of all strata; consistent at barriers."""
+        """Return (nodes, iterations) of all strata; consistent at barriers."""
         return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
 
     def states(self) -> list[WorkerState]:
-        """Every stratum's state."""
+        """Return the states of all strata."""
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
 class ByIntervals:
-    """What pools say whose strata are trained interval by interval."""
+    """Methods of pools that train strata interval by interval."""
 
     _intervals: Intervals
 
@@ -134,7 +134,7 @@ class ByIntervals:
 
 
 class InlineStrata(ByIntervals, InlinePool):
-    """`workers = 0`: the coordinator's own process trains the strata, one by one."""
+    """Trains the strata one by one in the coordinator's own process, for `workers = 0`."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         super().__init__(run, game, live)
@@ -143,7 +143,7 @@ class InlineStrata(ByIntervals, InlinePool):
         self._changes = np.zeros((1, self._intervals.cells), np.int64)
         copies = live.directory / "first-street"
         self._worker = stratum_worker(run, game, live.regions, copies, self._changes[0])
-        self._left: list[int] = []  # strata of the present interval that are still to come
+        self._left: list[int] = []  # strata of the present interval that are not trained yet
         self._fits = True
 
     def _make_intervals(self) -> Intervals:
@@ -171,7 +171,7 @@ class InlineStrata(ByIntervals, InlinePool):
                 intervals.end(self._changes, fits=self._fits)
 
     def _place(self) -> None:
-        """Have the worker find the strata of the interval that begins."""
+        """Make the worker find the strata of the new interval."""
 
     def busy_seconds(self) -> float:
         return self._worker.solver.busy_seconds
@@ -207,7 +207,10 @@ class StrataPool(ByIntervals, ProcessPool):
         self._advance()
 
     def _advance(self) -> None:
-        """Where all workers rest: end the interval that they have trained, and begin the next one if there is one."""
+        """End the interval that the workers have trained, and begin the next one, if any.
+
+        Call it only while all workers rest.
+        """
         intervals = self._intervals
         if intervals.interval is not None:
             overflow = self._cells[1 : 1 + self._workers, control.OVERFLOW].any()
@@ -220,7 +223,7 @@ class StrataPool(ByIntervals, ProcessPool):
             self._order(control.RUN)
 
     def _place(self) -> None:
-        """Say in the coordinator's row where the strata of the interval are that begins."""
+        """Write the position of the new interval's strata into the coordinator's row."""
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -240,7 +243,7 @@ class StrataPool(ByIntervals, ProcessPool):
         return self._all_rest() and (super().resting() or bool(self._lost))
 
     def can_save(self) -> bool:
-        # What was begun of an interval has changed tables that no barrier has seen.
+        # An incomplete interval has changed tables between barriers.
         return not self._lost
 
     def busy_seconds(self) -> float:

@@ -1,6 +1,6 @@
-"""Blocks of strata between memory and disk: while one is trained, a thread writes back another and reads the next.
+"""Moves blocks of strata between memory and disk: a thread writes and reads blocks during training.
 
-Where there is a frame for every block, all stay in memory, and are written only where a checkpoint asks for it.
+If there is a frame for every block, all stay in memory and are written only at checkpoints.
 """
 
 import time
@@ -17,18 +17,18 @@ from storage.checkpoint import Checkpoint
 
 
 class Resident:
-    """Which block is in which frame, and what moves.  Used by one thread, while it may wait for its own other one.
+    """Contents of the frames, and moves of blocks in a thread of its own; for one calling thread.
 
     store            the versions on disk
-    moving_seconds   that blocks have taken to move, both ways
-    waiting_seconds  that a turn could not begin for want of its block
+    moving_seconds   time for moving blocks, both ways
+    waiting_seconds  time that training waited for a block
     """
 
     def __init__(self, store: BlockStore, tables: Mapping[str, npt.NDArray[Any]], frames: int) -> None:
         self.store = store
         self._tables, self._whole = tables, frames == store.partition.blocks
         self._holds: list[int | None] = [None] * frames
-        self._changed: set[int] = set()  # frames whose blocks the disk does not have as they are
+        self._changed: set[int] = set()  # frames whose blocks differ from the disk
         self._moving: Future[None] | None = None
         self._waits_since: float | None = None
         self.moving_seconds = self.waiting_seconds = 0.0
@@ -41,9 +41,9 @@ class Resident:
         self._changed.clear()
 
     def fetch(self, block: int) -> bool:
-        """Whether a block is in memory; if it is not, it is on its way.
+        """Return whether a block is in memory; otherwise start loading it.
 
-        Raises `OSError` where a block cannot be read or written back, `NotFiniteError` for a cell that is no number.
+        Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
         if self._moving is not None and self._moving.done():
             moved, self._moving = self._moving, None
@@ -55,27 +55,30 @@ class Resident:
         return here
 
     def _note_waiting(self, here: bool) -> None:
-        """Count the time from when a block was first asked for until it is here."""
+        """Add up the time from the first request for a block until it is in memory."""
         now = time.monotonic()
         if self._waits_since is not None:
             self.waiting_seconds += now - self._waits_since
         self._waits_since = None if here else now
 
     def ahead(self, block: int, beside: int) -> None:
-        """Have a block read into a frame that does not hold the block `beside`, whose turn it is."""
+        """Load a block into a frame other than that of `beside`, the block in training.
+
+        No effect while another block is moving.
+        """
         if self._moving is None and block not in self._holds:
             self._move(self._place(block, beside), block)
 
     def frame(self, block: int) -> int:
-        """The frame of a block that is in memory."""
+        """Return the frame of a block in memory."""
         return self._holds.index(block)
 
     def note_changed(self, block: int) -> None:
-        """Note that a block was trained."""
+        """Record that a block was trained."""
         self._changed.add(self.frame(block))
 
     def flush(self) -> None:
-        """Wait for what moves, and bring to disk what it does not have; raises as `fetch`."""
+        """Wait for moves, and write all changed blocks to disk; raises as `fetch`."""
         if self._moving is not None:
             moved, self._moving = self._moving, None
             moved.result()
@@ -83,12 +86,12 @@ class Resident:
             self._write(frame)
 
     def close(self) -> None:
-        """Wait for what moves, whatever comes of it."""
+        """Wait for moves, ignoring their errors."""
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
     def _place(self, block: int, beside: int | None = None) -> int:
-        """The frame that a block may have: its own, an empty one, or one of a block that is not `beside` it."""
+        """Return the frame for a block: its own, an empty one, or one without the block `beside`."""
         if self._whole:
             return block
         free = [frame for frame, held in enumerate(self._holds) if held is None or held != beside]
@@ -98,7 +101,7 @@ class Resident:
         self._moving = self._mover.submit(self._replace, frame, block)
 
     def _replace(self, frame: int, block: int) -> None:
-        """Write back what a frame holds, as far as the disk does not have it, and read another block in its place."""
+        """Write back a frame's block if it has changed, and read another block in its place."""
         if frame in self._changed:
             self._write(frame)
         self._holds[frame] = None
@@ -123,19 +126,19 @@ class Resident:
 
 
 class ResidentState:
-    """What a checkpoint of a run in turn holds beside its tables: the turns that have ended, and versions of blocks."""
+    """A checkpoint's data besides its tables, out of core: the schedule's position, and block versions."""
 
     def __init__(self, resident: Resident, fields: Mapping[str, Any]) -> None:
         self._resident, self._fields = resident, fields
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Bring all blocks to disk; returns what the checkpoint's state says, and the versions that it names."""
+        """Write all blocks to disk; return fields for the checkpoint's state, and the named versions."""
         self._resident.flush()
         store = self._resident.store
         return {**self._fields, **store.state()}, store.names()
 
     def facts(self) -> dict[str, Any]:
-        """What a line of `trends.jsonl` says of the disk, in this session so far."""
+        """Return the disk fields of a line of `trends.jsonl`, for this session so far."""
         resident = self._resident
         return {
             "disk": {
@@ -146,5 +149,5 @@ class ResidentState:
         }
 
     def settle(self) -> None:
-        """The checkpoint is there: remove versions that none names any more."""
+        """Remove versions that no checkpoint names any more; called after the commit."""
         self._resident.store.settle()

@@ -1,14 +1,15 @@
-"""Pools that train blocks of strata in turn, two of them in memory at least (`mccfr.solvers.turns`).
+"""Out-of-core pools: train blocks of strata in turn (`mccfr.solvers.turns`), at least two in memory.
 
-Counts of nodes and iterations take effect where a cycle ends, so that what is saved and measured at them has had its
-share of every block; the clock and signals where a turn does.  A checkpoint holds the first street, and names the
-versions of all blocks that are on the disk; whoever goes on from it knows by the turns that have ended what comes next.
+Limits of nodes and iterations take effect at the end of a cycle, after all blocks have had their share. The clock and
+signals take effect after the present block. A checkpoint holds the first street and names the versions of all blocks on
+disk. The number of blocks trained gives the position from which to resume.
 """
 
 import errno
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -34,15 +35,15 @@ from storage.held_directory import shown
 from storage.live import LiveTables
 
 TURNS = "turns"
-"""The field of a checkpoint's state: `ended`, and `cycle_nodes` touched when the present cycle began."""
+"""Key of a checkpoint's state: `ended`, and `cycle_nodes`, the nodes at the start of the present cycle."""
 
 
 ROOM_SECONDS, MOST_ROOM_SECONDS = 10.0, 60.0
-"""After a disk was found full: until room is looked for again, the first time and at most."""
+"""Seconds between checks of a full disk, at first and at most."""
 
 
 class TurnIntervals(Intervals):
-    """The intervals of one turn after the other."""
+    """Intervals of one block after the other."""
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
         super().__init__(run, game, tables)
@@ -61,24 +62,27 @@ class TurnIntervals(Intervals):
         self._resident = Resident(store, tables, len(frame_blocks(run.config, layout, parts)))
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Continue from a checkpoint, None: begin."""
+        """Resume from a checkpoint; None: a new run."""
         self._resident.go_on(checkpoint)
         if checkpoint is not None:
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
     def extra_state(self) -> ResidentState:
-        """What a checkpoint of this moment, between two turns, holds beside the tables of the first street."""
+        """Return the checkpoint's data besides the first street; only between two blocks."""
         position = self._turns.position
         return ResidentState(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
 
     def place(self) -> tuple[int, int]:
-        """(frame, block) of the interval that was begun."""
+        """Return (frame, block) of the present interval."""
         block = self._turns.block()
         return self._resident.frame(block), block
 
     def pause(self) -> None:
-        """Rest after this turn; in a cycle that ends where the counts are that were asked for, after that."""
+        """Pause after the present block.
+
+        If the limit is reached already, training continues to the end of the cycle.
+        """
         nodes, iterations = self.totals()
         if nodes < self._stop[0] and iterations < self._stop[1]:
             super().pause()
@@ -113,18 +117,19 @@ class TurnIntervals(Intervals):
         self._turns.end()
 
     def close(self) -> None:
-        """Let what moves come to its end."""
+        """Wait for moves."""
         self._resident.close()
 
     def _moved(self, move: Callable[[], bool]) -> bool:
-        """Return what `move` returns; False where the disk has no room for a block: training waits and tries again.
+        """Return the result of `move`; False if the disk is full, after which training waits and retries.
 
-        Raises `RuntimeError` of one sentence where a block cannot be moved for another reason.
+        Raises `RuntimeError` with one sentence if a block cannot be moved for another reason.
         """
         try:
             found = move()
         except (OSError, NotFiniteError) as error:
-            self._run.check_lock()
+            with suppress(OSError):  # the error of moving is the first
+                self._run.check_lock()
             place = shown(str(self._run.directory))
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
                 seconds = self._delay.after_failure()
@@ -146,7 +151,7 @@ class TurnIntervals(Intervals):
 
 
 class _InTurn:
-    """What both pools have in common."""
+    """Methods of both out-of-core pools."""
 
     _run: Run
     game: Game
@@ -155,7 +160,7 @@ class _InTurn:
 
     @classmethod
     def problem(cls, config: Config) -> str | None:
-        """As `AllInMemory.problem`: there must be strata to take turns."""
+        """Return a sentence if the configuration lacks strata to train in turn, or None."""
         strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
         return first_refused(
             config,
@@ -169,7 +174,7 @@ class _InTurn:
         self._turns = TurnIntervals(self._run, self.game, self.tables)
         layout = self._run.layout(self.game)
         own = {spec.name: self.tables[spec.name] for spec in first_specs(layout)}
-        self.tables = TableSet(own, layout.specs)  # what a checkpoint holds itself
+        self.tables = TableSet(own, layout.specs)  # the tables that a checkpoint holds itself
         return self._turns
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
@@ -184,7 +189,7 @@ class _InTurn:
 
 
 class InlineTurns(_InTurn, InlineStrata):
-    """`workers = 0`: the coordinator's own process trains the strata, and a thread of it moves blocks."""
+    """Trains in the coordinator's own process, with a thread that moves blocks, for `workers = 0`."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         super().__init__(run, game, live)
@@ -195,7 +200,7 @@ class InlineTurns(_InTurn, InlineStrata):
 
 
 class TurnsPool(_InTurn, StrataPool):
-    """Worker processes, each with some of the strata of a block; the coordinator moves blocks."""
+    """Worker processes, each with some of a block's strata; the coordinator moves blocks."""
 
     def _place(self) -> None:
         self._cells[0, control.FRAME], self._cells[0, control.BLOCK] = self._turns.place()

@@ -1,7 +1,7 @@
-"""A worker process that trains strata: in every interval its own of them, one after the other.
+"""A worker process that trains its strata one after the other in every interval.
 
-Started by the coordinator as `mccfr.runs.session.worker` is, with the same assignment.  Of W workers, number w trains
-strata w, w + W, w + 2·W, ...; which it trains, and when, decides nothing about what comes of it.
+The coordinator starts it like `mccfr.runs.session.worker`, with the same assignment. Of W workers, number w trains
+strata w, w + W, w + 2·W, ... The distribution does not affect the results.
 """
 
 import os
@@ -28,7 +28,7 @@ _NAP_SECONDS = 0.0005
 def stratum_worker(
     run: Run, game: Game, regions: Sequence[Region], copies: Path, changes: npt.NDArray[np.int64]
 ) -> StratumWorker:
-    """What trains strata on live tables, on a copy of the first street in a file `copies`."""
+    """Return a trainer of strata on live tables, with a copy of the first street in the file `copies`."""
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
     own = [spec for spec in layout.specs if FIRST_STREET in spec.name]
@@ -40,7 +40,7 @@ def stratum_worker(
 
 
 def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Iterable[int], interval: Interval) -> bool:
-    """Train some strata for the quotas in their `rows`, which keep their states; False where a change did not fit."""
+    """Train strata for the quotas in `rows` and update their states; return False if a change did not fit."""
     fits = True
     for stratum in strata:
         quota = int(rows[stratum, control.QUOTA])
@@ -52,7 +52,7 @@ def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Ite
 
 
 class Placing:
-    """Has a worker find a block of strata in the frame where it lies; nothing moves where all strata are in memory."""
+    """Points a worker's tables at the frame of a block; no effect if all strata are in memory."""
 
     def __init__(self, run: Run, game: Game, worker: StratumWorker) -> None:
         self._worker, self._at = worker, (-1, -1)
@@ -60,7 +60,7 @@ class Placing:
         self._parts = partition(run.config, game, run.layout(game)) if in_turn else None
 
     def __call__(self, frame: int, block: int) -> None:
-        """Go on with a block that lies in a frame."""
+        """Train on a block in a frame from now on."""
         if self._parts is not None and self._at != (frame, block):
             self._worker.solver.train_on(placed(self._worker.tables, self._parts, frame, block))
             self._at = (frame, block)
@@ -69,7 +69,7 @@ class Placing:
 def work(
     worker: StratumWorker, place: Placing, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int
 ) -> None:
-    """Obey the coordinator until it says QUIT or is gone."""
+    """Carry out the coordinator's orders until QUIT or until the coordinator has ended."""
     orders, mine, strata = cells[0], cells[1 + number], cells[1 + workers :]
     while os.getppid() == parent:
         mine[control.PROGRESS] = began = time.monotonic_ns()
@@ -95,7 +95,7 @@ def work(
 
 
 def main(assignment: str, number: int) -> None:
-    """Read the assignment, rebuild the game, map the tables, work."""
+    """Read the assignment, build the game, map the tables and work."""
     run, (game, _buckets), document = opened(Path(assignment))
     directory, workers = Path(assignment).parent, document["workers"]
     block = map_cells(Path(document["cells"]), document["shape"])
