@@ -64,6 +64,14 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
+        asked = {name for name, value in options.items() if value is not None}
+        method = _decided(found.game, given is not None, asked) if method == AUTO else method
+        unused = {"boards", "seed"} & asked - check_method(found.game, method).draws_by(found.game)
+        if unused:
+            raise ValueError(
+                f"--{min(unused)} has no effect on {method} of {found.game.name}, which draws nothing by it: "
+                "leave it out"
+            )
         return evaluate_found(found, method, given, reporter=phases, declare=declare, **options) | chosen
 
 

@@ -16,6 +16,7 @@ from mccfr.cli.shared_options import (
     json_option,
     manner_options,
     path_type,
+    refuse_given,
 )
 
 if TYPE_CHECKING:
@@ -215,6 +216,10 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     names = options["guests"]
     if len(names) > 2:
         raise click.BadParameter("--with may be given twice at most: there are two players")
+    if len(names) == 2:
+        refuse_given("where both players play in this process", "host", "ports", "wait", "response", "per_hand")
+    if not any(Path(name).exists() for name in names):
+        refuse_given("without a policy or a run in --with", "purify", "threshold")
     asked = options["stack"] is not None or options["blinds"] is not None
     given = HoldemGame(stack=options["stack"] or 20_000.0, blinds=options["blinds"] or (50.0, 100.0)) if asked else None
     manner = PlayManner(options["purify"], options["threshold"])

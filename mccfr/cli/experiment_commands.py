@@ -1,6 +1,6 @@
 """Commands that compare runs, or write a strategy as a page or table: compare, report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from mccfr.cli.shared_options import (
     force_option,
     own_file,
     path_type,
+    refuse_given,
 )
 from mccfr.cli.stopping import goes_on
 from mccfr.common.signals import SignalInterrupt
@@ -113,13 +114,15 @@ def report(directory: Path, out: Path, spots: str | None, boards: tuple[str, ...
     Example: mccfr report runs/subgame subgame.html
     """
     if spots is not None:
-        _refuse_given("with --spots", {"board": boards or None} | _taken(options, "board_count", "megabytes"))
+        refuse_given("with --spots", "boards", "board_count", "megabytes")
+        _drop(options, "board_count", "megabytes")
         from mccfr.runs.results.targets import Reference
 
         target = Reference(directory, options.pop("checkpoint"), options.pop("abstraction"))
         _report_flops(target, out, spots, **options)
         return
-    _refuse_given("without --spots", _taken(options, "flops", "run_outs", "seed", "to", "workers", "keep"))
+    refuse_given("without --spots", *_OF_SPOTS)
+    _drop(options, *_OF_SPOTS)
     from mccfr.report import write_report
 
     if (megabytes := options.pop("megabytes")) is not None:
@@ -130,17 +133,13 @@ def report(directory: Path, out: Path, spots: str | None, boards: tuple[str, ...
     click.echo(f"wrote {out}: {counts['decisions']:,} decisions{rest}, {bytes_text(counts['bytes'])}", err=True)
 
 
-def _taken(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Remove the named options from `options` and return them."""
-    return {name: options.pop(name) for name in names}
+_OF_SPOTS = "flops", "run_outs", "seed", "to", "workers", "keep"
 
 
-def _refuse_given(where: str, options: Mapping[str, Any]) -> None:
-    """Raise `ValueError` for an option that was given (not None) but has no effect."""
-    for name, given in options.items():
-        if given is not None:
-            option = {"board_count": "boards"}.get(name, name).replace("_", "-")
-            raise ValueError(f"--{option} has no effect {where}: leave it out")
+def _drop(options: dict[str, Any], *names: str) -> None:
+    """Take options that were not given out of all."""
+    for name in names:
+        del options[name]
 
 
 def _report_flops(

@@ -17,6 +17,7 @@ from mccfr.cli.shared_options import (
     json_option,
     manner_options,
     path_type,
+    refuse_given,
     replace_option,
 )
 from storage.free_space import bytes_text
@@ -179,6 +180,12 @@ def export(
         return
     run = open_run(directory, how["abstraction"])
     changed = quantise or how["purify"] or how["threshold"]
+    if not changed:
+        refuse_given("without --quantise, --purify or --threshold", "cost_boards")
+    if not how["values"]:
+        refuse_given("without --values", "values_boards")
+    if not run.algorithm.averages.keeps_networks:
+        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
     networks = run.algorithm.averages.keeps_networks and not (changed or tabulate)
     format_name = format_name or ("networks" if networks else "policy")
     if best is not None:

@@ -137,6 +137,9 @@ abstraction_option = click.option(
 def _allow(_context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> None:
     from mccfr.config.plugins import allow
 
+    for folder in folders:
+        if not folder.is_dir():
+            raise NotADirectoryError(f"--code {folder} is no directory: give the one where the modules lie")
     allow(folders)
 
 
@@ -215,6 +218,15 @@ def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+def refuse_given(where: str, *names: str) -> None:
+    """Raise `ValueError` for an option, by its parameter's name, that is given and has no effect `where`."""
+    context = click.get_current_context()
+    for option in context.command.get_params(context):
+        source = context.get_parameter_source(option.name or "")
+        if option.name in names and source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"{option.opts[0]} has no effect {where}: leave it out")
 
 
 NOT_REACHED = 3

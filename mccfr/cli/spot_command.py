@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.shared_options import Duration, Share, answer, end_unreached, force_option, json_option, path_type
+from mccfr.cli.shared_options import (
+    Duration,
+    Share,
+    answer,
+    end_unreached,
+    force_option,
+    json_option,
+    path_type,
+    refuse_given,
+)
 from mccfr.cli.stopping import end_resumable, goes_on
 from mccfr.common.signals import SignalInterrupt
 from mccfr.runs.reporter import duration_text
@@ -62,6 +71,8 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     from mccfr.runs.session.start import Terms
 
     board = _one_board(board, options.pop("other_board"))
+    if options["policy"] is None and board is not None and len(board.replace(" ", "")) == 10:
+        refuse_given("on a river, where nobody has bet before", "donk")
     typed = {name: options.pop(name) for name in TYPED}
     game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
     others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}

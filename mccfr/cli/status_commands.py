@@ -16,6 +16,7 @@ from mccfr.cli.shared_options import (
     json_option,
     path_type,
     print_json,
+    refuse_given,
     workers_text,
 )
 from mccfr.runs.reporter import duration_text
@@ -37,6 +38,8 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 
     Example: mccfr status runs --watch
     """
+    if not watch:
+        refuse_given("without --watch", "every")
     with _shown(watch and not as_json) as show:
         while True:
             found = _look(directory, abstraction)
@@ -103,6 +106,8 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
     from mccfr.runs.directory.run_status import runs_in
     from mccfr.runs.results.tensorboard import write_events
 
+    if not watch:
+        refuse_given("without --watch", "every")
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
         raise _of_one_run(directory)

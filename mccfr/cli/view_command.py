@@ -8,7 +8,7 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.shared_options import abstraction_option, code_option, path_type
+from mccfr.cli.shared_options import abstraction_option, code_option, path_type, refuse_given
 
 
 @click.command("view")
@@ -34,6 +34,11 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
     Example: mccfr view hunl-quick-policy
     """
     from mccfr.view import open_shelf, serve
+
+    if target is None:
+        refuse_given("without POLICY-or-RUN", "checkpoint", "abstraction", "against", "review")
+    if options["against"] is None:
+        refuse_given("without --against", "against_checkpoint", "against_abstraction")
 
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target or 'spots'} at {url} - Ctrl-C stops", err=True)

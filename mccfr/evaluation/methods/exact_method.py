@@ -102,6 +102,10 @@ class ExactMethod(OverAllDeals):
 
         return not _by_flops(game) and is_large(game)
 
+    def draws_by(self, game: "Game") -> set[str]:
+        """Return the seed where flops are drawn."""
+        return {"seed"} if _by_flops(game) else set()
+
     def prepared(self, game: "Game") -> Any:
         """Return the public tree, or None if it is not worth keeping."""
         from mccfr.evaluation.exact import prepared_tree

@@ -68,6 +68,10 @@ def allowed(algorithm, game):
     return game not in refused.get(algorithm, ())
 
 
+def drawn_by(method):
+    return ["--boards", 2] if method == "head-to-head" else []
+
+
 def slow(algorithm, game):
     """The bucket tables of a whole deck are large: one algorithm takes them, one refuses."""
     return game == "whole deck" and algorithm in SLOW
@@ -111,7 +115,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
     for method in METHODS:
         if (method, game) == ("exact", "whole deck"):
             continue  # it takes an hour: evaluation/test_first_street.py
-        status, said = command("evaluate", directory, "--method", method, "--boards", 2, "--json")
+        status, said = command("evaluate", directory, "--method", method, *drawn_by(method), "--json")
         assert status == (2 if method == "head-to-head" and game in CARDLESS else 0)
         if status == 0:
             measured[method] = json.loads(said)
@@ -129,7 +133,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         assert out.exists() == (status == 0)
     assert problems_of(tmp_path / "out.policy") == []
     own = METHODS[game == "whole deck"]
-    again = json.loads(command("evaluate", tmp_path / "out.policy", "--method", own, "--boards", 2, "--json")[1])
+    again = json.loads(command("evaluate", tmp_path / "out.policy", "--method", own, *drawn_by(own), "--json")[1])
     found = measured[own]
     for key in ("value_chips", "exploitability_chips"):
         assert again[key] == pytest.approx(found[key], abs=2e-3)

@@ -172,7 +172,9 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         status, _, err = call(capsys, "view", target, "--port", other.getsockname()[1], "--no-browser")
     assert status == 2 and "is in use: give another --port" in err and err.count("\n") == 1
-    assert "nothing is given to look at" in refusal(capsys, "view", "--against", target, "--no-browser")
+    assert "--against has no effect without POLICY-or-RUN" in refusal(
+        capsys, "view", "--against", target, "--no-browser"
+    )
     assert "neither a run directory nor an exported policy" in refusal(capsys, "view", tmp_path, "--no-browser")
 
     def interrupted(self):

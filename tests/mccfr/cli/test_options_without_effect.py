@@ -1,0 +1,50 @@
+"""Options that would have no effect are refused.
+
+Shows:
+
+* An option that nothing reads in a command line is refused in one sentence
+  (test_an_option_without_effect_is_refused)
+"""
+
+import pytest
+from commands import command, refusal
+from places import RUNS
+
+SPOT = "spot QsJh2h7c3d --oop AA --ip QQ --pot 10 --stack 20"
+TWO = "dealer --with random --with always-call"
+LINES = (
+    "evaluate RUN --seed 3",
+    "evaluate RUN --method lbr --boards 9",
+    "exploit RUN out --to 20%",
+    "export RUN out --cost-boards 5",
+    "export RUN out --values-boards 5",
+    "export RUN out --tabulate",
+    "status RUN --every 5s",
+    "tensorboard RUN out --every 5s",
+    "view RUN --against-checkpoint 1",
+    "view --abstraction none",
+    "report RUN out.html --flops 3",
+    f"{TWO} --wait 1s",
+    f"{TWO} --purify",
+    f"{SPOT} --donk 75%",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("options") / "run"
+    assert command("solve", RUNS / "kuhn.toml", "--run", folder, "--iterations", 10) == 0
+    return folder
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_an_option_without_effect_is_refused(run, capsys, monkeypatch, tmp_path, line):
+    monkeypatch.chdir(tmp_path)
+    words = line.split()
+    option = [word for word in words if word.startswith("--")][-1]
+    assert f"{option} has no effect" in refusal(capsys, *(run if word == "RUN" else word for word in words))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_of_code_that_is_none_is_refused(run, capsys):
+    assert "--code nowhere is no directory" in refusal(capsys, "evaluate", run, "--code", "nowhere")
