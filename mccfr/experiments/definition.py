@@ -26,7 +26,7 @@ import numpy as np
 
 from mccfr.config import outside
 from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
-from mccfr.config.tables import AUTO, Config, EvaluationConfig
+from mccfr.config.tables import Config, EvaluationConfig
 from mccfr.solvers.registry import algorithm_of
 from storage.damage import DamagedError, reading
 
@@ -143,8 +143,7 @@ class Experiment:
             ),
             evaluation=changed(
                 variant.config.evaluation if self.methods != _EXACT else EvaluationConfig(),
-                method=AUTO,
-                methods=self.methods,
+                method=self.methods,
                 at_nodes=at_nodes,
                 at_iterations=at_iterations,
                 every_checkpoint=False,
