@@ -20,7 +20,7 @@ from commands import call, command, refusal
 from guests import forget, forgetting
 from manifests import forge, forge_document
 
-from mccfr.config import code_list, outside
+from mccfr.config import code_list, plugins
 from mccfr.config.code_import import importer
 from storage.manifest import content_hash
 
@@ -28,7 +28,7 @@ GAME = """
 from bluffs_help import DECK
 from mccfr import Game
 from mccfr.games.poker import leduc
-from mccfr.config.games import LeducGame
+from mccfr.config.game_tables import LeducGame
 
 def mine(size: int = 3) -> Game:
     "Leduc hold'em by another name."
@@ -44,7 +44,7 @@ def own_list(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with forgetting(tmp_path, monkeypatch):
         yield
-    outside.allow(())
+    plugins.allow(())
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypat
     run = archive / "run"
     for name in ("code-name-bluffs.py", "bluffs.py"):
         shutil.copy(archive / "bluffs.py", run / "inputs" / name)
-    opened, hashed = os.open(archive, os.O_RDONLY), outside.Source("", archive / "bluffs.py").sha256
+    opened, hashed = os.open(archive, os.O_RDONLY), plugins.Source("", archive / "bluffs.py").sha256
     folders = [
         archive,
         "/proc/self/cwd",
@@ -159,10 +159,17 @@ def test_all_verbs_know_the_users_own_code(own, taken, tmp_path, capsys):
         ended = call(capsys, *verb)
         assert "--code" not in ended.err, (verb, ended)
         assert "bluffs" in sys.modules or verb[0] == "cluster", (verb, ended)
-    done = subprocess.run(
-        [sys.executable, "-m", "mccfr", "query", own / "run", ""], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+
+
+def test_other_processes_know_the_users_own_code(own, taken, tmp_path):
+    verbs = [["query", ""], ["report", tmp_path / "report.html"], ["view", "--no-browser", "--port", str(taken)]]
+    programs = [
+        subprocess.Popen([sys.executable, "-m", "mccfr", name, own / "run", *more], stderr=subprocess.PIPE, text=True)
+        for name, *more in verbs
+    ]
+    told = [program.communicate()[1] for program in programs]
+    assert [program.returncode for program in programs[:2]] == [0, 0], told
+    assert f"port {taken}" in told[2], told  # it has opened the run before it looked for its port
 
 
 def test_after_an_edit_the_code_must_be_allowed_again(own, capsys):
