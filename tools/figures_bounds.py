@@ -52,7 +52,7 @@ def _points(run: Path) -> dict[str, Curve]:
         if last:
             found[method] = _curve(name, measure, [last[nodes] for nodes in sorted(last)])
     if not found:
-        raise ValueError(f"{run} has no evaluation by {' or '.join(MEASURES)}: name them in [evaluation] methods")
+        raise ValueError(f"{run} has no evaluation by {' or '.join(MEASURES)}: name them in [evaluation] method")
     return found
 
 

@@ -47,7 +47,7 @@ workers = 2
 nodes = 1e9
 checkpoint_nodes = 1e8
 [evaluation]
-methods = ["lbr"]
+method = "lbr"
 hands = 500
 every_checkpoint = false
 [export]

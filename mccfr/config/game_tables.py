@@ -90,8 +90,7 @@ class PokerGame(GameConfig, frozen=True, tag="poker"):
     blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; give either blinds or antes
     antes: Sequence[float] = ()
     stack: float = 5.0
-    limit: bool = False
-    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
+    raise_sizes: Sequence[float] = ()  # limit: size of a raise on each street; none: no-limit
     max_raises: Sequence[int] = ()  # most raises on each street; required for limit; no-limit without it: any number
     menu: Menu | None = None  # no-limit: bet sizes; None: every whole amount
     first_player: Sequence[int] = ()  # seat (1 or 2) to act first on each street; default 1 everywhere

@@ -121,12 +121,10 @@ class EvaluationConfig(Table, frozen=True):
 
     `exact` computes exploitability; for full hold'em, from as many flops as `budget_seconds` allows. `head-to-head`
     plays against the strategy of the first checkpoint kept by `keep`, or before there is one, against the uniform
-    strategy. `auto` is the first method that suits the game. Several `methods` are applied at each point, in their
-    order.
+    strategy. `auto` is the first method that suits the game. Several methods are applied at each point, in their order.
     """
 
-    method: str = AUTO  # one of METHODS, or a user's
-    methods: Sequence[str] = ()  # several of METHODS instead of `method`
+    method: str | Sequence[str] = AUTO  # one of METHODS, a user's, or a list of METHODS
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True
@@ -142,15 +140,15 @@ class EvaluationConfig(Table, frozen=True):
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
         known = [*METHODS, *plugins.installed(plugins.METHODS)]
-        there = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
-        several = set(self.methods) <= set(METHODS) and self.method == AUTO
-        names, near = ", ".join(map(repr, known)), did_you_mean(self.method, known)
-        ours = ", ".join(map(repr, METHODS))
+        if isinstance(self.method, str):
+            there = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
+            allowed = f"one of {', '.join(map(repr, known))}, or module:object{did_you_mean(self.method, known)}"
+        else:
+            there, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
         return [
             ("at_nodes", all(n >= 0 for n in self.at_nodes), "at least 0"),
             ("at_iterations", all(n >= 0 for n in self.at_iterations), "at least 0"),
-            ("method", there, f"one of {names}, or module:object{near}"),
-            ("methods", not self.methods or several, f"some of {ours}, with evaluation.method left out"),
+            ("method", there, allowed),
             ("boards", _at_least(self.boards, 2), "at least 2"),
             ("hands", _at_least(self.hands, 100), "at least 100"),
             ("budget_seconds", self.budget_seconds is None or 0 < self.budget_seconds < inf, "above 0"),
@@ -160,7 +158,7 @@ class EvaluationConfig(Table, frozen=True):
     @property
     def chosen(self) -> Sequence[str]:
         """Names of the evaluation methods."""
-        return self.methods or (self.method,)
+        return (self.method,) if isinstance(self.method, str) else self.method
 
 
 class ExportConfig(Table, frozen=True):

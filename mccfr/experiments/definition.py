@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from mccfr.config import plugins
-from mccfr.config.run_tables import AUTO, Config, EvaluationConfig
+from mccfr.config.run_tables import Config, EvaluationConfig
 from mccfr.config.toml_files import config_from, ignored_keys, options_named, parse_override
 from mccfr.solvers.registry import algorithm_of
 from storage.damage import DamagedError, reading
@@ -150,8 +150,7 @@ class Experiment:
             ),
             evaluation=changed(
                 variant.config.evaluation if self.methods != _EXACT else EvaluationConfig(),
-                method=AUTO,
-                methods=self.methods,
+                method=self.methods,
                 at_nodes=at_nodes,
                 at_iterations=at_iterations,
                 every_checkpoint=False,

@@ -57,7 +57,7 @@ def poker(config: PokerGame) -> Game:
         rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **line_edits(menu))
         _check_limp(menu, rules)
     else:
-        targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)
+        targets = _limit_targets(config, streets) if config.raise_sizes else _no_limit_targets(config, streets)
         rules = replace(rules, raise_targets=targets)
     cards = small_deck(
         config.ranks, config.suits, config.hole_cards, config.board_cards, merge_suits=config.merge_suits
@@ -73,10 +73,10 @@ def poker(config: PokerGame) -> Game:
 
 def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
     """Return the raises of `[game.menu]`, with hold'em's names of streets (from preflop on) and players."""
-    if config.limit or config.raise_sizes or config.max_raises:
+    if config.raise_sizes or config.max_raises:
         raise ValueError(
-            "game.menu is for no-limit poker, and says how many bets there are by max_bets: leave out limit, "
-            "raise_sizes and max_raises, or the menu"
+            "game.menu is for no-limit poker, and limits the number of bets by max_bets: leave out raise_sizes and "
+            "max_raises, or the menu"
         )
     if streets > len(STREET_NAMES):
         raise ValueError(
@@ -125,10 +125,8 @@ def _limit_targets(config: PokerGame, streets: int) -> Targets:
 
 
 def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
-    if config.raise_sizes or (config.max_raises and len(config.max_raises) != streets):
-        raise ValueError(
-            f"game: no-limit poker takes no raise_sizes, and max_raises only one for each of {streets} streets"
-        )
+    if config.max_raises and len(config.max_raises) != streets:
+        raise ValueError(f"game: no-limit poker takes max_raises for each of {streets} streets, or none")
     if config.max_raises and min(config.max_raises) < 0:
         raise ValueError(f"game.max_raises = {list(config.max_raises)} is not allowed: numbers must be at least 0")
     if not isfinite(config.stack) or config.stack != int(config.stack):

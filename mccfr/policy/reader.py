@@ -291,11 +291,6 @@ def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: s
     return table[:, columns].take(rows, axis=0) if len(table) <= 2 * len(rows) else table[rows, columns]
 
 
-def read_meta(path: Path) -> dict[str, Any]:
-    """Return the `meta.json` of a policy directory; raises as `Policy.open`."""
-    return read_directory(path, _read_meta)
-
-
 def _read_meta(path: Path) -> dict[str, Any]:
     with reading(path):
         found = (path / META).is_file()

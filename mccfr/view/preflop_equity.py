@@ -1,6 +1,6 @@
 """Preflop equities of hole cards against a range, from a table of all showdowns by preflop class.
 
-`tools/preflop_equity.py` computed the table over every board.  An entry is the mean over the suits of both hands.  So
+The table counts every board.  An entry is the mean over the suits of both hands.  So
 results are exact only against ranges in which all suits of a hand have equal weight, as with preflop buckets.
 """
 

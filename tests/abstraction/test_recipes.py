@@ -23,7 +23,7 @@ from abstraction.boards import (
     preflop_classes,
     used_slots,
 )
-from abstraction.buckets import Abstraction, unused, verify_abstraction
+from abstraction.buckets import CELLS, Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
 from abstraction.build_memory import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
@@ -42,6 +42,7 @@ from abstraction.stages import Phases, StageMaker
 from abstraction.street_features import StandardStreet, Strengths, histogram_features
 from storage.checkpoint import checkpoint_path, open_checkpoint, verify
 from storage.checkpoint_writer import commit
+from storage.checksums import cells_checksum
 from storage.free_space import bytes_text
 from storage.schema import ArraySpec
 
@@ -360,7 +361,8 @@ def fabricated(root, streets, buckets=2, number=0):
         axes = {"bucket": ("board", "hole cards"), "hands": ("bucket",), "equity": ("bucket",)}
         specs = [ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items()]
         totals = bucket_report.BucketTotals(arrays["hands"], arrays["equity"], np.full(buckets, 0.1))
-        facts = {"buckets": buckets, "explained": 0.5, **bucket_report.summary(totals)}
+        cells = {name: cells_checksum(array) for name, array in arrays.items()}
+        facts = {"buckets": buckets, "explained": 0.5, CELLS: cells, **bucket_report.summary(totals)}
         identity = {"recipe": {"features": "ehs"}}
         commit(root / street, number, specs, arrays, facts, identity, format="zarr", keep=1)
     return root

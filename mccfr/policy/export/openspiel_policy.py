@@ -95,9 +95,9 @@ def _universal_poker(config: PokerGame) -> OpenSpielForm:
         "maxRaises": config.max_raises,
     }
     parameters: dict[str, object] = {
-        "betting": "limit" if config.limit else "nolimit",
+        "betting": "limit" if config.raise_sizes else "nolimit",
         # OpenSpiel's "fullgame" has no raises in limit betting; "fcpa" has one, of the fixed size.
-        "bettingAbstraction": "fcpa" if config.limit else "fullgame",
+        "bettingAbstraction": "fcpa" if config.raise_sizes else "fullgame",
         "numHoleCards": config.hole_cards,
         "numPlayers": 2,
         "numRanks": config.ranks,
@@ -109,7 +109,7 @@ def _universal_poker(config: PokerGame) -> OpenSpielForm:
             # OpenSpiel needs text and reads a single number as an integer; it ignores surplus numbers.
             parameters[name] = " ".join(str(int(value)) for value in (list(values) * 2 if len(values) == 1 else values))
     text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
-    return OpenSpielForm(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
+    return OpenSpielForm(f"universal_poker({text})", _limit_action if config.raise_sizes else _no_limit_action)
 
 
 def _goofspiel(config: GoofspielGame) -> OpenSpielForm:

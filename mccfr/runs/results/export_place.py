@@ -36,7 +36,7 @@ def check_export(
     if export.best is not None and not (kept and export.best in points.chosen):
         raise ValueError(
             f"export.best = {export.best!r} chooses among checkpoints that are measured by it and kept: name it in "
-            "evaluation.methods, with evaluation.keep = true and points in at_nodes or at_iterations"
+            "evaluation.method, with evaluation.keep = true and points in at_nodes or at_iterations"
         )
     check_format(game, export.format)
     out = export_path(export, directory)

@@ -16,7 +16,6 @@ SHIPPED = sorted(RUNS.glob("*.toml"))
 
 KUHN, SUBGAME = {"name": "kuhn"}, {"name": "holdem-subgame", "file": "x"}
 OUTCOME, PUBLIC = {"algorithm": "outcome-sampling"}, {"algorithm": "public-chance-sampling"}
-TWICE = {"method": "exact", "methods": ["lbr"]}
 
 
 def read(document):
@@ -51,7 +50,6 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
         {"game": KUHN, "tables": {"memory_budget": "16 bananas"}},
     ),
     ("^evaluation.at_nodes = .-1. .* at least 0", {"game": KUHN, "evaluation": {"at_nodes": [-1]}}),
-    ("^evaluation.methods = .'lbr'. .* with evaluation.method left out", {"game": KUHN, "evaluation": TWICE}),
     ("^evaluation.boards = 1 .* at least 2", {"game": KUHN, "evaluation": {"boards": 1}}),
     ("^evaluation.hands = 99 .* at least 100", {"game": KUHN, "evaluation": {"hands": 99}}),
     ("^evaluation.budget_seconds = 0.0 .* above 0", {"game": KUHN, "evaluation": {"budget_seconds": 0}}),

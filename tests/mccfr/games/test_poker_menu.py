@@ -158,8 +158,8 @@ def test_a_menu_without_limps():
 
 
 BAD = {
-    "game.menu is for no-limit poker": {"limit": True, "raise_sizes": [2, 4], "max_raises": [2, 2]},
-    "leave out limit, raise_sizes and max_raises, or the menu": {"max_raises": [2, 2]},
+    "game.menu is for no-limit poker": {"raise_sizes": [2, 4], "max_raises": [2, 2]},
+    "leave out raise_sizes and max_raises, or the menu": {"max_raises": [2, 2]},
     "game.menu.turn is not allowed in a game of 2 streets": {"menu": {"turn": {"first": ["1p"]}}},
     "with game.menu there are at most 4 streets": {"board_cards": [0, 1, 1, 1, 1], "ranks": 6},
     "game.menu.first: bet size '1q' is not allowed": {"menu": {"first": ["1q"]}},

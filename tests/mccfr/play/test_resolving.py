@@ -62,7 +62,6 @@ THREE_STREETS = PokerGame(
     suits=3,
     board_cards=[0, 1, 1],
     antes=[1, 1],
-    limit=True,
     raise_sizes=[1, 2, 2],
     max_raises=[1, 1, 1],
     stack=7,

@@ -56,7 +56,7 @@ from mccfr.tables.strategy import uniform_strategy
 from mccfr.tables.table_layout import TableSet, make_layout, private_tables
 
 TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
-LIMIT = PokerGame(limit=True, antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
+LIMIT = PokerGame(antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
 
 
 def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
@@ -152,7 +152,7 @@ test_refusals = refusals(
             HoldemSubgame(file="games/river.txt"),
         )
     ),
-    ("whole chips only", written, PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
+    ("whole chips only", written, PokerGame(antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1))),
     (
         "'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet",
         lambda tmp_path: write(tmp_path / "p", KuhnGame(), kind="xlsx"),

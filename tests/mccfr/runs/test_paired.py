@@ -85,7 +85,7 @@ def test_without_the_last_units_there_is_no_gain_and_no_error(run, damage):
 
 def test_beside_other_methods_and_with_other_numbers_of_boards_what_both_have_is_compared(tmp_path):
     points = {name: value for name, value in POINTS.items() if name != "method"}
-    run = make(tmp_path / "run", evaluation=points | NO_MORE | {"methods": ["head-to-head", "exact"]})
+    run = make(tmp_path / "run", evaluation=points | NO_MORE | {"method": ["head-to-head", "exact"]})
     go(run, iterations=200)
     longer = msgspec.structs.replace(run.config.evaluation, boards=5)
     go(with_settings(run, evaluation=longer), iterations=300)

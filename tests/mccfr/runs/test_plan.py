@@ -350,5 +350,5 @@ def test_a_plan_refuses_evaluations_that_solve_refuses():
     document = tomllib.loads((ROOT / "runs" / "hunl-quick.toml").read_text(encoding="utf-8"))
     document["abstraction"] = {"path": "not built", "recipe": str(ROOT / "runs" / "abstractions" / "quick.toml")}
     assert make_plan(config_from(document, "test"), ROOT)["game"] == "holdem"
-    document["evaluation"] = {"methods": ["exact"], "at_end": True}
+    document["evaluation"] = {"method": ["exact"], "at_end": True}
     refused("exact", make_plan, config_from(document, "test"), ROOT)

@@ -26,7 +26,7 @@ from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
 from mccfr.solvers.game_from_config import configured_game
 
 POINTS = {
-    "methods": ["head-to-head", "sampled-br", "lbr", "exact"],
+    "method": ["head-to-head", "sampled-br", "lbr", "exact"],
     "at_iterations": [100, 200],
     "every_checkpoint": False,
     "at_end": False,
@@ -42,7 +42,7 @@ POINTS = {
 def test_each_method_writes_its_line_at_every_point(tmp_path):
     run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
     records = run.read(EVALUATIONS)
-    assert [record["method"] for record in records] == POINTS["methods"] * 2
+    assert [record["method"] for record in records] == POINTS["method"] * 2
     assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
     game = run.build_game()
     side = Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
@@ -106,7 +106,7 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_bes
     for wrong in ('best = "sampled"', 'best = "abstract"'):
         config.write_text(f"{text}[export]\n{wrong}\n")
         found = call(capsys, "solve", config, "--run", tmp_path / "new")
-        assert found.status == 2 and "name it in evaluation.methods" in found.err
+        assert found.status == 2 and "name it in evaluation.method" in found.err
 
 
 def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):
@@ -146,7 +146,7 @@ def test_a_bound_that_has_risen_is_said_with_what_is_sure():
 
 
 def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
-    points = POINTS | {"methods": ["sampled-br"], "budget_seconds": 30, "at_iterations": [100]}
+    points = POINTS | {"method": ["sampled-br"], "budget_seconds": 30, "at_iterations": [100]}
     points.pop("boards")
     run = trained(make(tmp_path / "run", evaluation=points), iterations=100)
     (record,) = run.read(EVALUATIONS)
@@ -157,8 +157,8 @@ test_bad_tables_are_one_sentence = refusals(
     *(
         (words, config_from, {"game": {"name": "leduc"}, "evaluation": table}, "here")
         for words, table in (
-            (r"evaluation.methods = .* must be some of 'auto', 'exact'", {"methods": ["exact", "magic"]}),
-            ("with evaluation.method left out", {"methods": ["exact"], "method": "head-to-head"}),
+            (r"evaluation.method = .* must be some of .'auto', 'exact'", {"method": ["exact", "magic"]}),
+            (r"evaluation.method = .* must be some of .'auto', 'exact'", {"method": []}),
             ("evaluation.budget_seconds = 0", {"budget_seconds": 0}),
             ("evaluation.boards = 1 is not allowed", {"boards": 1}),
         )
@@ -171,7 +171,7 @@ def checked(points):
     check_evaluation(config.evaluation, configured_game(config, ROOT))
 
 
-FEW = {"methods": ["head-to-head", "sampled-br"], "boards": 4}
+FEW = {"method": ["head-to-head", "sampled-br"], "boards": 4}
 """Leduc has six: from the first street on two of them would do for no interval, and all of them always do."""
 
 test_before_training = refusals(
@@ -184,5 +184,5 @@ test_before_training = refusals(
 
 @pytest.mark.parametrize("street", [{}, {"from": "1"}])
 def test_as_many_boards_as_an_interval_needs_are_enough(street):
-    for enough in ({"boards": 5}, {"methods": ["head-to-head"]}, {"boards": 6}):
+    for enough in ({"boards": 5}, {"method": ["head-to-head"]}, {"boards": 6}):
         checked(FEW | street | enough)

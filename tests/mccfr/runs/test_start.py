@@ -111,7 +111,7 @@ def test_keys_that_say_nothing_are_named(capsys, tmp_path):
     assert code == 0 and "run.interval is ignored without run.strata" in err
     for key in ("setting", "budget_seconds", "boards"):
         assert f"evaluation.{key} is ignored: no method of [evaluation] takes it on kuhn" in err
-    taken = ("--set", "evaluation.methods=['lbr', 'head-to-head']")
+    taken = ("--set", "evaluation.method=['lbr', 'head-to-head']")
     err = call(capsys, "solve", solved, "--run", tmp_path / "run", *("--set", given[1], "--set", given[3]), *taken).err
     assert "ignored" not in err
 
