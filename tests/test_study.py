@@ -1,10 +1,10 @@
-"""`tools/study` on a deck of six cards: every lower bound is one, the table says so, and a stop costs one policy.
+"""`tools/study` on a deck of six cards: lower bounds, table, resuming.
 
 Shows:
 
-* Every lower bound of a study is below the exact figure, and its table says where one is not
-  (test_every_lower_bound_is_below_the_exact_figure_and_a_stop_costs_one_policy,
-  test_what_it_measures_is_what_the_commands_find)
+* Every lower bound of a study is at most the exact figure
+  (test_every_lower_bound_is_below_the_exact_figure_and_a_stop_costs_one_policy)
+* The study's figures equal those of the commands (test_what_it_measures_is_what_the_commands_find)
 """
 
 import csv

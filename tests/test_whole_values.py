@@ -1,11 +1,12 @@
-"""Each value of each document of an artefact replaced by every kind of JSON value: one sentence, or no harm.
+"""Each value of each document of an artefact, replaced by every kind of JSON value.
 
 The documents are sealed again, so that nothing but their content is wrong.  The slow suite replaces each value by each
 kind.  The fast one replaces each top-level value, and two values in tables, by one kind each, drawn by a fixed seed.
 
 Shows:
 
-* Documents of strangers are checked for their types (test_a_value_of_another_type_is_refused_in_one_sentence)
+* A document with a value of another type is refused in one sentence
+  (test_a_value_of_another_type_is_refused_in_one_sentence)
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all.
+"""Strategy sums in float32 over long runs: random rounding without bias.
 
 Shows:
 
-* Sums in float32 are right at any length (test_forty_million_additions_are_right_on_average,
-  test_a_biased_rounding_is_caught)
+* Strategy sums in float32 are unbiased after 40 million additions (test_forty_million_additions_are_right_on_average)
+* The test detects a biased rounding (test_a_biased_rounding_is_caught)
 """
 
 import threading

@@ -1,9 +1,9 @@
-"""Broken games, rules, methods, programs, algorithms, recipes and experiments of users, and the sentence each gets.
+"""Invalid games, rules, methods, programs, algorithms, recipes and experiments of users.
 
 Shows:
 
-* What users bring is checked before it is believed (test_games, test_betting, test_rules, test_methods, test_programs,
-  test_recipes, test_experiments)
+* Invalid user code and files are refused with one sentence before they are used (test_games, test_betting, test_rules,
+  test_methods, test_programs, test_recipes, test_experiments)
 """
 
 import re

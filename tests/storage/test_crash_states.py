@@ -1,8 +1,8 @@
-"""A crash after any step of a commit leaves a sound checkpoint; every step that is left out makes that false.
+"""Crashes after any step of a commit; the same with each step left out.
 
 Shows:
 
-* Nothing acknowledged is lost, whenever the power fails (test_every_crash_state_has_a_sound_checkpoint)
+* A power failure at any moment loses no acknowledged checkpoint (test_every_crash_state_has_a_sound_checkpoint)
 """
 
 import json

@@ -1,8 +1,8 @@
-"""What killed processes leave of their live tables, and who removes it.
+"""Live tables of killed processes, and their removal.
 
 Shows:
 
-* Kills leave nothing in shared memory (test_killed_at_any_step_nothing_is_left_for_good,
+* Killed processes leave nothing permanent in shared memory (test_killed_at_any_step_nothing_is_left_for_good,
   test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave)
 """
 

@@ -1,9 +1,9 @@
-"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan.
+"""Unexpected numbers and texts in every key of every configuration table.
 
 Shows:
 
-* Bad configurations are one sentence and leave nothing behind (test_config_hostile,
-  test_bad_configs_exit_2_and_touch_nothing)
+* An invalid configuration ends with an error of one sentence and exit status 2, and writes nothing
+  (test_config_hostile, test_bad_configs_exit_2_and_touch_nothing)
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory.
+"""Strategies read row by row from disk: same chips to the last bit, little memory.
 
 Shows:
 
-* Rows read where they lie give the bits of dense strategies, in memory that does not grow with them
+* Head-to-head that reads rows from disk gives the bits of dense strategies, with memory independent of their size
   (test_head_to_head_rows)
 """
 

@@ -1,11 +1,12 @@
-"""What hands are worth at decisions, from its definition with whole matrices; buckets made of it; planted errors.
+"""Features from EVs at decisions: definition with full matrices, buckets, planted errors.
 
 Shows:
 
-* Values of hands at each decision equal their definition; drawn boards stand for all (test_it_equals_the_definition,
-  test_boards_that_are_drawn_stand_for_all; planted: test_planted_errors_show)
-* Buckets by values are the same by any workers and parts, killed in between, and anew for another policy
-  (test_buckets_by_values)
+* EVs of hands at each decision equal their definition (test_it_equals_the_definition; planted:
+  test_planted_errors_show)
+* Sampled boards represent all following boards closely (correlation above 0.95)
+  (test_boards_that_are_drawn_stand_for_all)
+* Buckets by EV are the same for any number of workers, and are built again for another policy (test_buckets_by_values)
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""A game touches its own file alone: a toy one, named from outside of the package, goes through every command.
+"""A user-defined game goes through every command.
 
 Shows:
 
-* Games, algorithms, variants and evaluations from outside go through every command (test_catalogue, test_registry,
+* User-defined games, algorithms, variants and evaluation methods work in every command (test_catalogue, test_registry,
   test_methods, test_outside)
 """
 

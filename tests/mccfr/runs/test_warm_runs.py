@@ -1,10 +1,11 @@
-"""Runs that begin with what they have sampled first.
+"""Runs that start from sampled or earlier tables.
 
 Shows:
 
-* CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_are_sampled_first)
-* It goes on from a run on other buckets, playing as that did (test_a_run_goes_on_from_another,
-  test_finer_buckets_begin_with_the_play_of_the_coarse)
+* With a warm start, CFR-BR begins with the strategy of a sampled run (test_nodes_are_sampled_first)
+* A run started from another run continues to the same tables (test_a_run_goes_on_from_another)
+* On finer buckets, a run starts with the strategy of the coarse run
+  (test_finer_buckets_begin_with_the_play_of_the_coarse)
 """
 
 import os

@@ -1,12 +1,12 @@
-"""Opponents on buckets of their own: two runs in one, to the last bit, and a player who is exploited for less.
+"""Training against opponents with their own buckets: equal to two plain runs, less exploitable.
 
 Shows:
 
-* Players against opponents on finer buckets are two plain runs on the cards as each knows them, and resume to the
-  same bits; an opponent in the player's buckets is caught
-  (test_groups_are_plain_runs_of_seated_players, test_boards_are_plain_runs_of_seated_players,
-  test_an_opponent_in_the_player_s_buckets_is_caught, test_a_run_of_two_sessions_is_one)
-* Such a player is exploited for less (test_the_player_is_exploited_for_less)
+* Training against opponents on finer buckets equals two plain runs with both card abstractions
+  (test_groups_are_plain_runs_of_seated_players, test_boards_are_plain_runs_of_seated_players)
+* The test detects an opponent in the player's buckets (test_an_opponent_in_the_player_s_buckets_is_caught)
+* A run with such opponents resumes to the same bits (test_a_run_of_two_sessions_is_one)
+* A player trained against finer opponents is less exploitable (test_the_player_is_exploited_for_less)
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
-"""Public chance sampling: increments against exact regrets by pairs of hands, convergence, weights, resumption.
+"""Public chance sampling: increments against exact regrets, convergence, weights, resuming.
 
 Shows:
 
-* Public chance sampling is unbiased (test_sampled_regrets_lie_on_the_exact_ones,
+* Regrets sampled by public chance sampling are unbiased (test_sampled_regrets_lie_on_the_exact_ones,
   test_the_mean_over_all_rivers_is_exact_up_to_one_constant)
 """
 

@@ -1,8 +1,9 @@
-"""Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand.
+"""Evaluation over public trees: against OpenSpiel and enumeration of all pairs of hands.
 
 Shows:
 
-* A responder who sees too much is caught (test_a_best_responder_that_sees_the_other_hand_is_caught)
+* The test detects a best response that sees the opponent's hand
+  (test_a_best_responder_that_sees_the_other_hand_is_caught)
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
-"""Locks in the tables of the samplers, whose kernels know of none.
+"""Node locks in the tables of sampled algorithms.
 
 Shows:
 
-* Locked rows of a sampled run are the lock from the first iteration to the last, under every discount, and the rest
-  learns an answer to them (test_samplers_keep_locked_rows_and_learn_the_rest)
+* Sampled runs keep locked rows unchanged under every discount and learn a response to them
+  (test_samplers_keep_locked_rows_and_learn_the_rest)
 """
 
 import numpy as np
