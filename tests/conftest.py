@@ -1,4 +1,4 @@
-"""What is slow to make and tests share, and the report of processor time; helpers beside this file are importable."""
+"""Shared slow fixtures and the report of processor time."""
 
 import fcntl
 import gc
@@ -126,7 +126,7 @@ _laid_out: dict = {}
 
 @pytest.fixture(scope="session")
 def built_recipe(tmp_path_factory):
-    """Builds a shipped card abstraction by its recipe's name, once: its directory."""
+    """Build a shipped card abstraction once by its recipe's name; return its directory."""
 
     @cache
     def build(name):

@@ -1,4 +1,4 @@
-"""Each reading step of a command fails: a preloaded library counts calls below a directory and lets some fail.
+"""Makes single reads of a command fail with a preloaded library that counts calls.
 
 `sweep` runs commands in processes that are forked from one that has the library and the program's modules loaded.
 """

@@ -1,4 +1,4 @@
-"""A server with the interface of the GTO Wizard researcher server, as its published client and others' use it.
+"""A test server with the interface of the GTO Wizard researcher server.
 
 It fails as that does: busy before a request is heard or after, lines that are cut, hands that are too many.  Chips are
 PokerKit's, and AIVAT is a tenth of them.

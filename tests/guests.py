@@ -1,4 +1,4 @@
-"""Code of users, imported from a folder for the length of a test."""
+"""Imports user code from a folder for the length of a test."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Drives the sampled kernels in this process, without files or workers, and measures what they made."""
+"""Runs the sampled kernels in this process without files or workers, and measures the result."""
 
 from collections.abc import Iterator
 from types import ModuleType

@@ -1,4 +1,4 @@
-"""A policy of whole hold'em without an abstraction's tables: five buckets a street, every row random."""
+"""A random policy of full hold'em with five buckets on each street."""
 
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,4 +1,4 @@
-"""Compact texts of ranges: what `abstraction.ranges.parse_range` must read back to the same weights."""
+"""Writes ranges as compact texts, the inverse of `abstraction.ranges.parse_range`."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""A server with Slumbot's interface, by what is known of it: tests play against it instead of the public one.
+"""A test server with Slumbot's interface.
 
 Tokens come with some answers and change; a new hand may hold the server's first action, or be over; the line of an
 all-in ends with the streets left, or without.

@@ -1,4 +1,4 @@
-"""Documents name only what is there: tests, files, headings, keys; pages that are made are what they are made from."""
+"""Documentation: named tests, files, headings and keys exist; generated pages are up to date."""
 
 import re
 import sys

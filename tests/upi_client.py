@@ -1,4 +1,4 @@
-"""A client of the protocol in this process."""
+"""A UPI client in this process."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What the tests of builds share: strengths and descriptions of hands, which builds only read."""
+"""Fixtures of abstraction builds: hand strengths and features, shared read-only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Inputs that nobody means, by format: a seeded maker of inputs and the reader that may refuse them, and no more.
+"""Fuzzing by format: a seeded generator of inputs, and the reader that may refuse them.
 
 `FORMATS` lists them.  tests/test_fuzz.py runs 50 inputs of each in the fast suite, 2,000 in the slow one, and replays
 what was ever found (tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds.

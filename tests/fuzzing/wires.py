@@ -1,4 +1,4 @@
-"""What comes over a wire: requests to the page's server, lines to a bot and to a dealer, answers of two servers."""
+"""Fuzzed network input: HTTP requests, ACPC messages, answers of two poker servers."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Versions of blocks: one goes only where no checkpoint on the disk names it and none on its way there will."""
+"""Versions of blocks: removed only if no checkpoint, present or in progress, names them."""
 
 import errno
 import shutil

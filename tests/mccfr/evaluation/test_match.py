@@ -2,7 +2,7 @@
 
 Shows:
 
-* A match's three estimates (chips, duplicate, AIVAT) agree with the exact value
+* A match's three estimates (as played, all-ins averaged, AIVAT) agree with the exact value
   (test_all_three_figures_are_what_exact_evaluation_says)
 * Their 95 % intervals cover the exact value as often as stated (test_intervals_hold_as_often_as_they_say)
 * Between policies with different bets, a match agrees with head-to-head over exact translation

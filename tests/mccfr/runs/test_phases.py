@@ -1,4 +1,4 @@
-"""How the building of an abstraction is told."""
+"""Progress messages of abstraction builds."""
 
 from pathlib import Path
 

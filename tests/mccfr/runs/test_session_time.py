@@ -1,4 +1,4 @@
-"""What a session says it is doing, and for how long: the limit in time, the share done, phases."""
+"""Progress of a session: time limit, finished share, phases."""
 
 import sys
 import time
