@@ -96,7 +96,7 @@ class Page:
         self.call("Browser.close")
 
     def prefer(self, scheme):
-        """What the system would like: "light" or "dark"."""
+        """Emulate the system's colour scheme: "light" or "dark"."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
 

@@ -70,7 +70,7 @@ def write_slot_abstractions(roots):
 
 @pytest.fixture(scope="session")
 def slot_abstractions(tmp_path_factory):
-    """Two abstraction directories with ten and two buckets a street, dealt out by slot; nobody changes them."""
+    """Two read-only abstraction directories with ten and two buckets a street, assigned by slot."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root  # once for all processes of a test run
     made = [root / f"slots-{count}" for count in (10, 2)]

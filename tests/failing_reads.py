@@ -50,7 +50,7 @@ class Case(msgspec.Struct):
 
 
 class Trial(msgspec.Struct):
-    """What came of a command some of whose calls failed: from number `at`, `times` times, with an errno.
+    """The result of a command with failing calls: from call `at`, `times` times, with an errno.
 
     lost  files that were there before, and are gone or changed
     """

@@ -27,7 +27,7 @@ GAME = {
 
 
 class Wizard:
-    """Hands against whoever holds the key, one program for each."""
+    """Plays hands against the client with the right key, one program for each hand."""
 
     def __init__(self, program, seed=0, faults=0.0, most=20, key="k3y"):
         """`faults`: how likely each kind of failure is; `most` hands may be open."""
@@ -111,7 +111,7 @@ class Wizard:
 
 
 def paid(hand):
-    """What PokerKit pays the big blind, less what he put in."""
+    """Return the big blind's profit as PokerKit computes it."""
     assert not isinstance(hand.game.state, BettingState)
     table = phh(Hand(hand.game.text.rstrip("/"), tuple(hand.holes), "".join(hand.board)), HoldemGame())
     with warnings.catch_warnings():

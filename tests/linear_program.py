@@ -20,7 +20,7 @@ from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 
 class Equilibrium(NamedTuple):
-    """What the linear programs find: player 0's value in chips (without `offset_chips`), and optimal strategies."""
+    """Player 0's value in chips (without `offset_chips`), and optimal strategies."""
 
     value_chips: float
     strategy: Strategy

@@ -14,7 +14,7 @@ def flip(path, place=None):
 
 
 def entry_of(file, kind):
-    """What a manifest says of a file as it is now, with a checksum of the kind."""
+    """Return the manifest entry of a file as it is now, with a checksum of the kind."""
     length, checksum = durable.checksum_file(file, kind)
     return {"length_bytes": length, kind: checksum}
 

@@ -38,7 +38,7 @@ class RandomPolicy(Behaviour):
     drawn: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def strategy(self):
-        """What its fingerprint is taken of."""
+        """Return the strategy for the policy's fingerprint."""
         return uniform_strategy(self.game)
 
     def probabilities(self, node, bucket):

@@ -19,7 +19,7 @@ from mccfr.play.acpc import followed, won_chips
 
 
 class Double:
-    """Deals to one client, and plays a program against him.  What he may not do is answered with an error."""
+    """Deals to one client and plays a program against it; an illegal action gets an error."""
 
     def __init__(self, program, seed=0, hands=10**9):
         self.program, self.rng, self.hands, self.refused = program, Random(seed), hands, []

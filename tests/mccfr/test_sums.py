@@ -302,7 +302,7 @@ def from_large_sums(algorithm, general, sum_dtype, **options):
 
 
 def growth(run):
-    """What every sum that can grow has grown by, as one float64 array."""
+    """Return the growth of every sum that can grow, as one float64 array."""
     found = [run.tables[table_name("strategy_sum", block)][:, slots].ravel() for block, slots, _ in rows(LEDUC)]
     return np.concatenate(found).astype(np.float64) - LARGE
 

@@ -46,7 +46,7 @@ def commit(store, number, keep=3):
 
 
 def removed(store):
-    """Wait for what is being removed."""
+    """Wait for removals in progress."""
     while store._removing:
         store._removing.pop().result()
 

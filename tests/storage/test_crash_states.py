@@ -84,7 +84,7 @@ def findings(before, run, operations, scratch, wanted=frozenset(["nothing stops 
 
 
 def newest_number(run, found):
-    """Number of the checkpoint that a run would go on from; what is wrong goes into `found`."""
+    """Return the number of the checkpoint to resume from; add problems to `found`."""
     root = run / "checkpoints"
     if any(checkpoint.verify(checkpoint.checkpoint_path(root, number)) for number in checkpoint.list_checkpoints(root)):
         found.add(BROKEN)

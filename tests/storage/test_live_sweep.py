@@ -68,7 +68,7 @@ def end(process, how):
 
 
 def make_old(directory):
-    """As if nobody had touched it for an hour."""
+    """Set the times of a directory back by an hour."""
     os.utime(directory, (time.time() - 3600,) * 2)
 
 

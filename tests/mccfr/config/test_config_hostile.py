@@ -65,7 +65,7 @@ def changed(document, path, value):
 
 
 def is_scalar(kind):
-    """Whether a key of this type takes one number or text, and every list is refused for being one."""
+    """Return True if a key of this type takes one number or text and no list."""
     if get_origin(kind) in (Union, UnionType):
         return all(map(is_scalar, get_args(kind)))
     if get_origin(kind) is Annotated:

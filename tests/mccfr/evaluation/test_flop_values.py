@@ -128,7 +128,7 @@ def test_subsets_stand_for_all_flops():
 
 
 def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, capsys):
-    """By the command: three tables, the same from what was kept; nothing of somebody else's is written over."""
+    """The command writes three tables, resumes to the same tables, and overwrites no other files."""
     monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
     out, keep = tmp_path / "flops.csv", tmp_path / "kept"
     asked = ["report", "there", out, "--spots", LINE, "--flops", 3, "--run-outs", 2, "--keep", keep]

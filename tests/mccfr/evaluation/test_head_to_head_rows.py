@@ -215,7 +215,7 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
 
 
 def _owner(array):
-    """What the memory of an array belongs to."""
+    """Return the object that owns an array's memory."""
     while isinstance(array, np.ndarray | memoryview):
         array = array.base if isinstance(array, np.ndarray) else array.obj
     return array

@@ -84,7 +84,7 @@ class Player:
         self.translation = Translation(side.game.tree, side.game.real_rules)
 
     def shares(self, node):
-        """What it plays at a decision of its tree."""
+        """Return the strategy at a decision of its tree."""
         arrays = self.side.game.tree.arrays
         block, slot, count = (int(getattr(arrays, name)[node]) for name in ("block", "slot", "count"))
         street = block // 2
@@ -142,7 +142,7 @@ def chips_of_deal(players, result, redrawn):
 
 
 def twin(one, other, redrawn=False, cards=None):
-    """What `one` wins from `other` over both seats; `cards`: a planted error, one bucket map for both sides."""
+    """Return the chips that `one` wins from `other` over both seats; `cards` plants one bucket map."""
     listed = one.game.cards
     masks, boards = card_masks(listed.hand_cards), card_masks(listed.board_cards[-1])
     total = weight = 0.0

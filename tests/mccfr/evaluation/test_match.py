@@ -283,7 +283,7 @@ class Cheat(Program):
 
 
 class Peeking(Program):
-    """Writes down what it is shown."""
+    """Records everything that it is shown."""
 
     blind, shown = True, []
 

@@ -168,7 +168,7 @@ def test_menus_that_do_not_suit_are_refused_in_a_sentence(tmp_path, capsys):
 
 
 def test_planted_separate_rows_are_caught(monkeypatch):
-    """A responder who sees what his bet was taken for: the tree's value is no longer that of the table."""
+    """Planted: the responder sees the translation; its trained value differs from its value in play."""
     real = menus.joint_tree
 
     def seeing(games):

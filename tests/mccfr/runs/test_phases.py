@@ -13,7 +13,7 @@ from mccfr.runs.reporter import COMPILING, Silent
 
 
 class Told(Silent):
-    """Keeps what it is told."""
+    """Records progress messages."""
 
     def __init__(self):
         self.texts = []

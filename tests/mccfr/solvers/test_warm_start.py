@@ -56,7 +56,7 @@ def begun(game, source, strategy, iterations=ITERATIONS, code=warm_start):
 
 
 def current(game, tables):
-    """What regret matching plays by the tables."""
+    """Return the strategy that regret matching gives for the tables."""
     names = {block: table_name("strategy_sum", block) for block in range(2 * game.tree.streets)}
     cells = {
         names[block]: matched(tables.rows("regret", block), row_starts(game, block)).astype(np.float64)

@@ -40,7 +40,7 @@ def test_a_drilled_hand_begins_with_its_line(spots, line):
 
 
 def test_hands_are_dealt_by_both_ranges(tmp_path):
-    """Kuhn after a bet: each pair of cards as often as the first player bets with his."""
+    """Kuhn after a bet: pairs of cards are dealt with the probabilities of both ranges."""
     found = open_spots(write_random(tmp_path / "kuhn", KuhnGame(), seed=2))
     reach = found.decision("b", "").reach
     pairs = np.outer(reach[0], reach[1]) * (1 - np.eye(3))

@@ -118,7 +118,7 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
 
 
 def test_a_decision_costs_what_the_best_one_is_worth_more():
-    """Exact on the river; a bet that the strategy has not costs nobody knows what."""
+    """Exact on the river; the cost of a bet outside of the tree is unknown."""
     spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
     worth, there = ShownValues(spots), spots.spot(line, board)
     hand = there["hands"]["names"].index("KhQd")

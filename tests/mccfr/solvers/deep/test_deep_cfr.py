@@ -212,7 +212,7 @@ def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(
 
 
 def cut_equals_whole(module, changed):
-    """Whether runs of 6 iterations and of 2, 1 and 3 leave the same tables, to the last bit."""
+    """Return True if 6 iterations, and 2, 1 and 3 with resuming, give the same tables."""
     game, config = game_of("leduc"), small_networks(**changed)
     whole, cut = (deep.new_tables(game, config, "float32") for _ in range(2))
     module.SingleDeepCfr(game, config, whole).iterate(6)
@@ -242,7 +242,7 @@ def test_threads_change_nothing():
 
 
 def beyond_samples(module, fit):
-    """Whether nothing of an iteration depends on what a memory holds beyond its samples."""
+    """Return True if training ignores the memory beyond its samples."""
     game, config = game_of("leduc"), small_networks(fit=fit)
     strategies = []
     for poison in (0.0, np.nan):

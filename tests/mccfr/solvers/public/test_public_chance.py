@@ -91,7 +91,7 @@ def by_block(game, tables, kind):
 
 
 def traverse(game, board, tables, traverser, weight=1.0):
-    """What one traversal adds to copies of the tables, by name."""
+    """Return the changes of one traversal to copies of the tables, by name."""
     start = {name: table.copy() for name, table in tables.items()}
     work = VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)

@@ -208,7 +208,7 @@ def two_suits(board_cards, hole_cards=2, ranks=4, **options) -> Game:
 
 
 def walked_boards(game: Game) -> list[int]:
-    """How many boards of each street are walked."""
+    """Return the number of walked boards for each street."""
     streets = np.repeat(np.arange(game.tree.streets), [len(boards) for boards in game.cards.board_cards])
     return np.bincount(streets[board_copies(game.cards).times > 0]).tolist()
 

@@ -42,7 +42,7 @@ def leduc(solver):
 
 
 def distance(game, strategy):
-    """Largest difference between what is given and what is played."""
+    """Return the largest difference between the lock and the strategy."""
     found, arrays = 0.0, game.tree.arrays
     for node, shares in game.tree.locks.shares.items():
         slot = int(arrays.slot[node])

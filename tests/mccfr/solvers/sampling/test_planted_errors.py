@@ -158,7 +158,7 @@ def test_own_reach_missing_in_outcome_regrets_is_caught():
 
 @cache
 def right_gaps(kind):
-    """How far production code's tables lie from an eager sweep of such a discount."""
+    """Return the distance of production tables from an eager sweep with this discount."""
     return against_eager(LEDUC, Schedule(kind, 10_000), 300_000)
 
 
