@@ -33,7 +33,6 @@ from abstraction.isomorphism import indexer
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import LOSSLESS_BUCKETS
 from abstraction.strength import preflop_strengths, runout_sums
-from abstraction.values import ValueSource
 
 
 class Near(NamedTuple):
@@ -41,13 +40,11 @@ class Near(NamedTuple):
 
     following  buckets of the next street, for potential-aware features
     before     [boards, slots] parent bucket of each hand, on the street before
-    values     source of hand values for `features = "values"`
     earlier    (table, history) of each earlier street, for perfect recall (`abstraction.history`)
     """
 
     following: NextStreet | None = None
     before: NDArray[Any] | None = None
-    values: ValueSource | None = None
     earlier: Sequence[tuple[NDArray[Any], Table]] = ()
 
 
@@ -69,10 +66,6 @@ class Deck(ABC):
     @abstractmethod
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
         """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
-
-    @abstractmethod
-    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the suit-isomorphism class of each hand on boards [n], [n, slots]; −1 marks a shared card."""
 
     @abstractmethod
     def features(self, document: dict[str, Any], near: Near) -> Features:
@@ -113,15 +106,6 @@ class StandardDeck(Deck):
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
-
-    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the class of each hand on canonical boards [n], [n, 1326]; −1 marks a shared card."""
-        cards = STREET_CARDS[street]
-        known = canonical_boards(cards)[boards]
-        used, found = used_slots(known), np.full((len(boards), COMBO_COUNT), -1)
-        board, combo = np.nonzero(used)
-        found[used] = indexer((2, cards)).index_batch(np.concatenate([combo_table()[combo], known[board]], axis=1))
-        return found
 
     def features(self, document: dict[str, Any], near: Near) -> Features:
         """Return the features of a street; `ValueError` for `potential` without `near.following`."""

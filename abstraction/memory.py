@@ -15,9 +15,7 @@ from abstraction.clustering.potential import DIRECTIONS, VALUES
 from abstraction.features import BOARDS_AT_A_TIME, HAND_CLASSES
 from abstraction.histograms import COUNT_DTYPES
 from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
-from abstraction.values import DIMENSIONS, WHOLE
 
-_WALKS = 600_000_000  # bytes for computing hand values on some boards, for each thread
 _PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
 _DISTINCT = {
     ("flop", "histogram"): (1_034_942, "bins", 50),
@@ -68,9 +66,7 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
     strengths = _slots(5) * 2
     # sums over run-outs, sums of squares, and one copy while they are compared or written
     sums = 3 * 8 * _slots(cards) if cards in (3, 4) else 0
-    if document["features"] == "values":
-        own = 4 * _slots(cards) + min(document["sample"] or _slots(cards), WHOLE) * 16 * DIMENSIONS + workers * _WALKS
-    elif document["features"] in CLUSTERED:
+    if document["features"] in CLUSTERED:
         own = _clustered_bytes(document, workers)
         if document["features"] == "potential":
             own += _slots(cards + 1) * 4
@@ -95,7 +91,7 @@ def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
     cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
     for street, dealt in enumerate(deck.board_cards):
         boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
-    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0), "values": 2 * DIMENSIONS}
+    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
     description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
     strengths = 10 * 8  # for each full board: sums, squares, and suit-isomorphism numbers
     return _PROCESS + boards * hands * (strengths + 3 * description)

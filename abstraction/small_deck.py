@@ -102,16 +102,6 @@ class SmallDeck(Deck):
         dtype = bucket_dtype(count)
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
-    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the suit-isomorphism class of each hand on boards [n], [n, H]; −1 marks a shared card."""
-        found: NDArray[np.int64] = self._alike[self._street(street)][boards]
-        return found
-
-    @cached_property
-    def _alike(self) -> list[NDArray[np.int64]]:
-        numbered = [self.listing.numbers(street, merge_suits=True) for street in range(self.listing.streets)]
-        return [numbers.astype(np.int64) for numbers in numbered]
-
     def features(self, document: dict[str, Any], near: Near) -> Features:
         """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         street = document["street"]

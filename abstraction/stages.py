@@ -18,16 +18,15 @@ from abstraction.buckets import HISTORY, bucket_dtype, unused
 from abstraction.clustering.assign import group_members, nearest_centres
 from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import KMeansState, begin_or_resume, run, start_from, state_arrays
-from abstraction.clustering.metric import L2, distance_code
+from abstraction.clustering.metric import distance_code
 from abstraction.clustering.percentiles import percentile_buckets
-from abstraction.clustering.points import Problem, distinct_points
+from abstraction.clustering.points import Problem
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
 from abstraction.deck import Deck, Near, StandardDeck
 from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
 from abstraction.history import history_of
 from abstraction.report import bucket_totals, summary
-from abstraction.values import ValuePoints, assign
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
 
@@ -76,8 +75,6 @@ class StageMaker:
                 bucket, found = self._lossless(street, phases)
             elif features in ("ehs", "ehs2"):
                 bucket, found = self._percentiles(document, near, phases)
-            elif features == "values":
-                bucket, found = self._by_value(document, near, keeper, phases)
             else:
                 bucket, found = self._clustered(document, near, keeper, phases)
         except ValueError as error:
@@ -156,33 +153,6 @@ class StageMaker:
             "explained": variance_explained(hands.points, labels, hands.weights, k),
         }
         return bucket, Stage({"centres": found.centres[order]}, facts)
-
-    def _by_value(
-        self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
-    ) -> tuple[NDArray[Any], Stage]:
-        """Return the buckets of `features = "values"`, see `abstraction.values`."""
-        k, street, deck = document["buckets"], document["street"], self._deck
-        assert near.values is not None
-        with phases.phase("features") as share:
-            points = ValuePoints(near.values, deck.alike, (street, deck.hands(street)), document["seed"], self._workers)
-            found = points.describe(points.sample(0 if points.whole else document["sample"]), share)
-            merged = distinct_points(found.points, found.weights)
-        _check_k(k, merged.points)
-        problem = Problem(np.ascontiguousarray(merged.points), merged.weights, L2, self._workers)
-        with phases.phase("clustering") as share:
-            state = _flat(problem, document, keeper, share)
-        centres = np.ascontiguousarray(state.centres[np.argsort(state.centres @ points.towards, kind="stable")])
-        with phases.phase("assignment") as share:
-            bucket = assign(points, found if points.whole else None, centres, keeper, share)
-        facts = {
-            "buckets": k,
-            "clustered_points": len(problem.points),
-            "lloyd_iterations": state.iteration,
-            "inertia": state.inertia,
-            "axes_keep": points.kept,
-            "explained": variance_explained(problem.points, state.labels, problem.weights, k),
-        }
-        return bucket, Stage({"centres": centres}, facts)
 
 
 def _check_k(k: int, points: NDArray[Any]) -> None:

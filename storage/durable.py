@@ -19,7 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
-from storage.damage import reading
+from storage.damage import UnreadableError, reading
 from storage.held_directory import shown
 from storage.threads import ordered
 
@@ -92,7 +92,9 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the text of an error; the text of a system error begins with its path."""
+    """Return what an error says; an error of the system begins with its path."""
+    if isinstance(error, UnreadableError):
+        error = error.cause
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -345,7 +347,8 @@ def discard(path: Path) -> None:
         elif os.path.lexists(path):
             remove_file(path)
     except OSError:
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):  # `rmtree` raises some errors that it was told to ignore
+            shutil.rmtree(path, ignore_errors=True)
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
 

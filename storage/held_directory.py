@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from storage.damage import reading
+
 _HELD = re.compile(r"/proc/[0-9]+/fd/[0-9]+(?![0-9])")
 _held: dict[str, "HeldDirectory"] = {}
 
@@ -29,11 +31,12 @@ class HeldDirectory:
     def __init__(self, directory: Path) -> None:
         """Open a directory.
 
-        Raises `OSError` if it does not exist, or if `/proc` is not mounted.
+        Raises `OSError` where there is none, or `/proc` is not mounted; `UnreadableError` where it cannot be opened.
         """
         outer = _held.get(str(directory))
         self._given: Path = Path(directory) if outer is None else outer._given
-        self.descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with reading(directory):
+            self.descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             self.path = Path("/proc", Path("/proc/self").readlink(), "fd", str(self.descriptor))
             found = self.path.stat()

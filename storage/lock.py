@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from storage.damage import UnreadableError
 from storage.durable import naming
 from storage.held_directory import HeldDirectory
 
@@ -98,7 +99,10 @@ class RunLock:
         return self._directory
 
     def check(self) -> None:
-        """Raise `LostDirectoryError` unless the directory exists and still contains the locked file."""
+        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked.
+
+        Raises `UnreadableError` where the system cannot tell.
+        """
         place = self.directory.place()
         if self.directory.is_removed():
             raise LostDirectoryError(
@@ -119,6 +123,9 @@ class RunLock:
             return os.path.samestat(os.fstat(self._descriptor), os.stat(path, dir_fd=directory))
         except FileNotFoundError:
             return False
+        except OSError as error:
+            error.filename = str(self.path)
+            raise UnreadableError(error) from error
 
     def note(self, text: str) -> None:
         """Write a line for `noted` on what the holder is doing; does nothing while the lock is not held.

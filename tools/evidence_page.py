@@ -20,7 +20,7 @@ MADE = "## Solvers\n"
 SECTIONS = {
     "Solvers": ("mccfr/solvers", "mccfr/gallery", "mccfr/tables", "mccfr/test_sums.py"),
     "Games and cards": ("mccfr/games", "mccfr/trees", "mccfr/cards", "abstraction"),
-    "Evaluation": ("mccfr/evaluation", "mccfr/test_intervals.py", "mccfr/experiments", "mccfr/report", "test_study.py"),
+    "Evaluation": ("mccfr/evaluation", "mccfr/test_intervals.py", "mccfr/experiments", "mccfr/report"),
     "At the table": ("mccfr/play", "mccfr/cli/test_bots.py", "mccfr/view"),
     "Python, and code of users": ("mccfr/api", "mccfr/config/test_outside.py", "test_extend.py"),
     "Runs and files": ("",),

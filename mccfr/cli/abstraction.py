@@ -31,10 +31,10 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
 
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
+    from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
-    from mccfr.evaluation.value_features import builder
     from mccfr.runs.directory.status import runs_on
     from mccfr.runs.phases import naming_stages
 
@@ -43,7 +43,7 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with reporter() as report, naming_stages(report) as progress:
-        made = builder(file, target, workers, progress)
+        made = Builder(loaded, target, workers, progress)
         if others := made.replaced():
             trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
             told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"

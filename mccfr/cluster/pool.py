@@ -246,8 +246,8 @@ class ClusterPool(ByIntervals, NobodyLost):
         }
         self._barriers, self._moved = 0, 0
         self._since[:] = 0
-        self._run.check_lock()
-        with contextlib.suppress(OSError):  # checkpoints report a full disk
+        with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
+            self._run.check_lock()
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
 
     def busy_seconds(self) -> float:

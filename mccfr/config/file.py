@@ -167,9 +167,6 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
     foreign = ignored_keys({key: table}) if key == "solver" else []
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
-    if "opponent_abstraction" in foreign:
-        takers = "'external-sampling' and 'public-chance-sampling'"
-        raise ValueError(f"solver.opponent_abstraction goes with solver.algorithm = {takers} alone: leave it out")
     own = {inside: value for inside, value in table.items() if inside not in foreign}
     return kind, {**own, field: name}
 

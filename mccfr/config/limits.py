@@ -33,7 +33,6 @@ _PATHS = (
     "tables.live_dir",
     "solver.trunk",
     "solver.warm_start",
-    "solver.opponent_abstraction",
 )
 _SHOWN = 60
 

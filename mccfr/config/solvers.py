@@ -53,18 +53,7 @@ class SampledConfig(InPeriodsConfig, frozen=True):
         ]
 
 
-class AgainstOpponentsConfig(SampledConfig, frozen=True):
-    """Keys of the algorithms whose players may learn against opponents with another abstraction."""
-
-    opponent_abstraction: str | None = None  # the opponents' directory or recipe; None: the players' own
-
-    @property
-    def opponents(self) -> tuple[str, str] | None:
-        """Key and value of the opponents' abstraction, or None."""
-        return None if self.opponent_abstraction is None else ("opponent_abstraction", self.opponent_abstraction)
-
-
-class ExternalSamplingConfig(AgainstOpponentsConfig, frozen=True, tag="external-sampling"):
+class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
 
     negative_regret_pruning: bool = False  # on 95 % of the traversals, skip actions of very negative regret
@@ -93,7 +82,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
 
 
-class PublicChanceConfig(AgainstOpponentsConfig, frozen=True, tag="public-chance-sampling"):
+class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands; discount "none" is CFR+, sums weighted by the squared period."""
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr.cards.strata import in_strata
-from mccfr.config.solvers import AgainstOpponentsConfig, CfrBrConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -27,8 +26,8 @@ def configured_game(config: Config, base: Path) -> Game:
 def with_opponents(game: Game, config: Config, base: Path) -> Game:
     """Return the game with the buckets of the opponents, if these have an abstraction of their own.
 
-    For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing, not
-    built, or the players' own.
+    For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing or
+    not built.
     """
     buckets = opponents_buckets(config, base)
     if buckets is None or config.solver.opponents is None:
@@ -38,16 +37,10 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
     if buckets.recipe is not None and not is_abstraction(path) and not game.cards.shared_bytes:
         raise ValueError(f"{said} is not built yet: build it with mccfr abstraction build {buckets.recipe}")
     if buckets.recipe is None and not is_abstraction(path):
-        also = ", 'own' or 'lossless'" if isinstance(config.solver, CfrBrConfig) else ", or leave it out"
         raise ValueError(
-            f"{said} is no abstraction: name a directory that mccfr abstraction build wrote, a recipe's .toml{also}"
+            f"{said} is no abstraction: name a directory that mccfr abstraction build wrote, a recipe's .toml, 'own' "
+            "or 'lossless'"
         )
-    own = None if config.abstraction is None else base / config.abstraction.path
-    both = own is not None and is_abstraction(own) and is_abstraction(path)
-    if own and both and isinstance(config.solver, AgainstOpponentsConfig):
-        hashes = [Abstraction(each).content_hashes() for each in (own, path)]
-        if hashes[0] == hashes[1]:
-            raise ValueError(f"{said} is that of the players: name a finer abstraction for opponents, or leave it out")
     return replace(game, opponent_cards=_on(buckets, config, base).cards)
 
 

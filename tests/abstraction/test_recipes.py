@@ -383,12 +383,8 @@ def damaged(tables, tmp_path):
 def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
     path = tmp_path / "recipe.toml"
-    path.write_text("flop = {features = 'values', buckets = 9}\n" + others)
-    assert "flop.features = 'values' needs policies: name them" in refusal(capsys, "abstraction", "build", path)
-    path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9, public = 2}\n" + others)
+    path.write_text("flop = {features = 'lossless', public = 2}\n" + others)
     assert "flop.public = 2 means nothing" in refusal(capsys, "abstraction", "build", path)
-    path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9}\n" + others)
-    assert "p is not a policy: it has no meta.json" in call(capsys, "abstraction", "build", path).err
     for said, *asked in (
         ("holds the card 7h twice", "strength", "--hand", "AsKd", "--board", "Qs7h7h"),
         ("2 cards", "bucket", tables, "--hand", "AsKd", "--board", "Qs7h"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from mccfr.runs.directory.run import Run
 from mccfr.runs.events import Totals
 from mccfr.signals import EXIT_RESUMABLE
+from storage.durable import error_text
 from storage.lock import LostDirectoryError
 
 Saved = tuple[int, Totals] | None
@@ -19,10 +20,7 @@ class AbandonedError(RuntimeError):
 
 def sentence_of(error: BaseException) -> str:
     """Return an error as one line for the journal; system errors with their paths."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, OSError) and error.strerror:
-        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return " ".join(text.split())
+    return " ".join((error_text(error) or type(error).__name__).split())
 
 
 def _missing(totals: Totals, saved: Saved) -> str:
@@ -43,6 +41,13 @@ def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> 
 def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
     """Return the error for a run directory that was removed or is locked by another session."""
     return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
+
+
+def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
+    """The system has failed where training cannot do without it."""
+    return RuntimeError(
+        f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
+    )
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:

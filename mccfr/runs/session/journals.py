@@ -43,12 +43,12 @@ class Journals:
 
         Raises `LostDirectoryError` as `Run.check_lock`.
         """
-        self._run.check_lock()
         held = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
         failed_before = bool(held)
         held.append(json.dumps(record, allow_nan=False).encode())
         path, lines = self._run.path(name), list(held)
         try:
+            self._run.check_lock()
             durable.append_lines(path, lines)
         except OSError as error:
             if not failed_before:

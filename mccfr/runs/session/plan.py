@@ -32,6 +32,7 @@ from mccfr.tables.layout import SLOT_FIRST, TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
+from storage.damage import reading
 from storage.disk_speed import disk_speed
 from storage.schema import ArraySpec
 
@@ -368,8 +369,9 @@ def room_problem(
         return f"{error}{taken if workers > 1 else ''}"
     except OSError as error:
         return error.strerror or str(error)
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
-    saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
+    with reading(directory):
+        there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+        saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
     needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)
     if needed <= free:
         return None

@@ -170,10 +170,10 @@ class Saver:
     def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
         """Return the number of a checkpoint whose commit failed only afterwards, in journal or retention."""
         root = self._run.path(CHECKPOINTS)
-        number = max(checkpoints.list_checkpoints(root), default=0)
-        if number <= (self.committed[0] if self.committed else 0):
-            return None
         try:
+            number = max(checkpoints.list_checkpoints(root), default=0)
+            if number <= (self.committed[0] if self.committed else 0):
+                return None
             durable.fsync_dir(root)
             found = open_own(self._run, number)
             noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})

@@ -23,7 +23,15 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
-from mccfr.runs.session.failures import AbandonedError, abandoned, lost, sentence_of, unsaved, without_directory
+from mccfr.runs.session.failures import (
+    AbandonedError,
+    abandoned,
+    interrupted,
+    lost,
+    sentence_of,
+    unsaved,
+    without_directory,
+)
 from mccfr.runs.session.growing import begin_grown
 from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.overflow import overflow_warning
@@ -39,7 +47,7 @@ from mccfr.solvers.warm_start import begin_sampled
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer
 from storage.blocks import drop_unnamed
-from storage.damage import UnreadableError
+from storage.damage import UnreadableError, reading
 from storage.durable import error_text
 from storage.live import remove_stale_live, sweep_live
 from storage.lock import LostDirectoryError
@@ -115,12 +123,13 @@ class Session:
     def _begin(self) -> Outcome:
         run = self._run
         self._reporter.phase("looking for checkpoints")
-        remove_stale_live(run.path(LIVE))
-        for removed in sweep_live(run.config.tables.live_dir):
-            self._reporter.message(f"removed the live tables of a process that died: {removed}")
-        checkpoint_writer.sweep(run.path(CHECKPOINTS))
-        restored = newest_sound(run, self._reporter)
-        drop_unnamed(run.directory)
+        with reading(run.directory):
+            remove_stale_live(run.path(LIVE))
+            for removed in sweep_live(run.config.tables.live_dir):
+                self._reporter.message(f"removed the live tables of a process that died: {removed}")
+            checkpoint_writer.sweep(run.path(CHECKPOINTS))
+            restored = newest_sound(run, self._reporter)
+            drop_unnamed(run.directory)
         self._reporter.phase("making the tables")
         self._signals.note()  # incomplete live tables would stay in shared memory
         with self._pools(run, self._game, force=self._force) as pool:
@@ -145,6 +154,9 @@ class Session:
             except LostDirectoryError as error:
                 pool.kill()
                 raise without_directory(error, Totals(*pool.totals()), self._saver.committed) from None
+            except OSError as error:
+                pool.kill()
+                raise interrupted(error, run, Totals(*pool.totals()), self._saver.committed) from error
             finally:
                 self._signals.closing = True
 

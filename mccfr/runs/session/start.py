@@ -197,15 +197,14 @@ def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
     """
-    for wanted in (config.abstraction, opponents_buckets(config, base)):
-        if wanted is None:
-            continue
+    for wanted in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / wanted.path
         if wanted.recipe is not None:
-            from mccfr.evaluation.value_features import builder
+            from abstraction.build import Builder
+            from abstraction.recipe import load_recipe
 
             with naming_stages(reporter) as progress:
-                builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()
+                Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
         elif is_abstraction(path):
             for problem in verify_abstraction(path):
                 raise ValueError(f"{path}: {problem}: build the abstraction again")

@@ -15,7 +15,6 @@ import numpy as np
 from mccfr.config.solvers import CfrBrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.opponents import opponent_game
 from mccfr.solvers.public.public_chance.algorithm import PublicChanceSolver, known_state
 from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling, responding_specs
 from mccfr.solvers.public.public_chance.sampling import table_specs
@@ -43,7 +42,9 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
                 "than the players', or take 'own'"
             )
         return None if game.known_cards is None else replace(game, cards=game.known_cards)
-    return opponent_game(solver, game)
+    if game.opponent_cards is None:
+        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, opponent_cards")
+    return replace(game, cards=game.opponent_cards)
 
 
 class CfrBestResponse(Algorithm):

@@ -160,10 +160,17 @@ def test_all_verbs_know_the_users_own_code(own, taken, tmp_path, capsys):
         ended = call(capsys, *verb)
         assert "--code" not in ended.err, (verb, ended)
         assert "bluffs" in sys.modules or verb[0] == "cluster", (verb, ended)
-    done = subprocess.run(
-        [sys.executable, "-m", "mccfr", "query", own / "run", ""], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+
+
+def test_other_processes_know_the_users_own_code(own, taken, tmp_path):
+    verbs = [["query", ""], ["report", tmp_path / "report.html"], ["view", "--no-browser", "--port", str(taken)]]
+    programs = [
+        subprocess.Popen([sys.executable, "-m", "mccfr", name, own / "run", *more], stderr=subprocess.PIPE, text=True)
+        for name, *more in verbs
+    ]
+    told = [program.communicate()[1] for program in programs]
+    assert [program.returncode for program in programs[:2]] == [0, 0], told
+    assert f"port {taken}" in told[2], told  # it has opened the run before it looked for its port
 
 
 def test_after_an_edit_the_code_must_be_allowed_again(own, capsys):

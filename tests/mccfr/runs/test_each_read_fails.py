@@ -7,8 +7,7 @@ policy and a configuration is there byte for byte, no traceback was written, an 
 undisturbed command, and a run that was trained on has the tables of the undisturbed one: it never began at 0.
 
 Runs are stored in Zarr, in HDF5, and in blocks (out of core).  The fast suite takes one trial of each command on Zarr,
-and of one on each other form, drawn by a fixed seed; the slow one takes all, of blocks 500 of each command.  It does
-not resume a run out of core.
+and of some on each other form, drawn by a fixed seed; the slow one takes all, of blocks 500 of each command.
 """
 
 import errno
@@ -43,6 +42,7 @@ ON_RUNS = {
 }
 FAST = ("verify", "status", "query", "tensorboard", "evaluate", "export", "resume")
 """Commands whose reads on Zarr the fast suite lets fail."""
+LOCK = Case("resume, lock of blocks", ["resume", "{}/blocks", *RESUME[2:]], "blocks/run.lock", False, "blocks")
 EXACT = ("verify", "query", "evaluate")
 """Commands that write the same each time."""
 ON_POLICIES = [
@@ -65,14 +65,18 @@ OF_FILES = [
 ]
 
 
+AFTER_TRAINING = "/live: ", "could not be written", "continue with: mccfr resume"
+"""In sentences of a session that had begun: what was trained is lost."""
+
+
 def on_runs(form, names=tuple(ON_RUNS)):
     """The cases of commands on the run that is stored in a form."""
-    for name in names if form != "blocks" else [name for name in names if name != "resume"]:
+    for name in names:
         arguments = [argument.replace("{}/run", f"{{}}/{form}") for argument in ON_RUNS[name]]
         yield Case(f"{name}, {form}", arguments, form, name in EXACT, form if name == "resume" else None)
 
 
-FEW = [*on_runs("zarr", FAST), *on_runs("hdf5", ("resume",)), *on_runs("blocks", ("verify",))]
+FEW = [*on_runs("zarr", FAST), *on_runs("hdf5", ("resume",)), *on_runs("blocks", ("verify", "resume"))]
 
 
 def fixture_tree(folder, forms=FORMS):
@@ -110,7 +114,7 @@ def assert_told(trial: Trial, case: Case) -> None:
     """The last line names a file, the error, and what to do; after training no more can be said than what failed."""
     last = trial.err.strip().split("\n")[-1]
     assert last.startswith("mccfr: ") and " /" in last and os.strerror(trial.number) in last, described(trial)
-    trained = case.run is not None and ("/live: " in last or "could not be written" in last)
+    trained = case.run is not None and any(text in last for text in AFTER_TRAINING)
     assert trained or "nothing was changed; run the command again" in last, described(trial)
 
 
@@ -123,7 +127,7 @@ def trials(folder, forms, cases, most=None):
 
 
 def test_some_reads_fail(tmp_path):
-    found = trials(tmp_path, FORMS, [*FEW, *ON_POLICIES[:2], *OF_FILES], most=1)
+    found = trials(tmp_path, FORMS, [*FEW, LOCK, *ON_POLICIES[:2], *OF_FILES], most=1)
     assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
 
@@ -135,7 +139,7 @@ def test_each_read_fails(tmp_path, form):
 
 @pytest.mark.slow
 def test_each_read_of_a_file_or_policy_fails(tmp_path):
-    assert len(trials(tmp_path, ["zarr"], [*ON_POLICIES, *OF_FILES])) >= 300
+    assert len(trials(tmp_path, ["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LOCK])) >= 300
 
 
 def test_a_failure_that_is_taken_for_absence_is_caught():

@@ -20,7 +20,6 @@ from refusals import refused
 from sessions import go, make
 
 from mccfr.config.file import config_from
-from mccfr.evaluation import value_features
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -123,13 +122,13 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
     asked = []
 
     class Builder:
-        def __init__(self, recipe, out, workers, progress, values):
+        def __init__(self, recipe, out, workers, progress):
             asked.append((recipe.river.buckets, out, workers, callable(progress)))
 
         def build(self):
             raise ValueError("no further")
 
-    monkeypatch.setattr(value_features, "Builder", Builder)
+    monkeypatch.setattr("abstraction.build.Builder", Builder)
     solved, compared = written(tmp_path, RIVER + ABSENT)
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "no further" in refusal(capsys, command, *arguments)

@@ -9,6 +9,7 @@ import errno
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import numpy.typing as npt
@@ -127,7 +128,8 @@ class TurnIntervals(Intervals):
         try:
             found = move()
         except (OSError, NotFiniteError) as error:
-            self._run.check_lock()
+            with suppress(OSError):  # the error of moving is the first
+                self._run.check_lock()
             place = shown(str(self._run.directory))
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
                 seconds = self._delay.after_failure()

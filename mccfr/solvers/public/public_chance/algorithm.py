@@ -10,8 +10,6 @@ from mccfr.config.solvers import PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells, check_locks
-from mccfr.solvers.opponents import OPPONENT, opponent_game
-from mccfr.solvers.public.public_chance.responding import RespondedSampling, responding_specs
 from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -39,8 +37,8 @@ class PublicChance(Algorithm):
 
     @property
     def traits(self) -> Traits:
-        """Return the traits; `dcfr` sweeps tables, and opponents on other buckets exclude locked rows."""
-        return Traits(sweeps=self.schedule.sweeps, takes_locks=self._solver.opponents is None)
+        """Return the traits; `dcfr` sweeps tables."""
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
 
     @property
     def schedule(self) -> Schedule:
@@ -66,18 +64,12 @@ class PublicChance(Algorithm):
         check_locks(game)
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         is_wide = self.config.tables.sum_dtype == "float64"
-        dtypes = self.config.tables.regret_dtype, "float64" if is_wide else "float32"
-        theirs = opponent_game(self._solver, game)
-        specs = table_specs(game, *dtypes) if theirs is None else responding_specs(game, theirs, *dtypes, OPPONENT)
+        specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """Return the solver that iterates on the tables."""
-        share, opponents = share or Share(), opponent_game(self._solver, game)
-        if opponents is None:
-            return public_chance_solver(game, self._solver, tables, share)
-        given = opponents, self._solver.seed, share.worker, known_state(share), options_of(self._solver), OPPONENT
-        return PublicChanceSolver(RespondedSampling(game, tables, *given), share)
+        return public_chance_solver(game, self._solver, tables, share or Share())
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:

@@ -57,18 +57,17 @@ OF_FINER = Schedule("dcfr", period_nodes=100_000, beta=0.5)
 
 
 def responding_specs(
-    game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32", kind: str = TRUNK
+    game: Game, trunk: Game, regret_dtype: str = "float32", sum_dtype: str = "float32"
 ) -> tuple[ArraySpec, ...]:
     """Return the specs of a run's tables: those of public chance sampling, and the opponents' regrets.
 
     trunk  the game on the opponents' buckets
-    kind   `TRUNK`: opponents have regrets before the last street only; any other: on all streets
 
-    All are [slot, bucket].
+    Opponents have regrets before the last street only.  All are [slot, bucket].
     """
-    rows, acts = game.tree.row_slots, game.tree.row_count[: -2 if kind == TRUNK else None]
+    rows, acts = game.tree.row_slots, game.tree.row_count[:-2]
     trunks = [
-        ArraySpec(table_name(kind, block), (int(rows[block]), int(trunk.buckets[block])), regret_dtype, SLOT_FIRST)
+        ArraySpec(table_name(TRUNK, block), (int(rows[block]), int(trunk.buckets[block])), regret_dtype, SLOT_FIRST)
         for block in map(int, np.flatnonzero(acts))
     ]
     return (*table_specs(game, regret_dtype, sum_dtype), *trunks)
@@ -81,8 +80,6 @@ class RespondedSampling(PublicChanceSampling):
     tables                        arrays of `responding_specs` by name, changed in place; None: new ones, in float32
     trunk                         the same game on the opponents' buckets; None: on the players'
     seed, worker, state, options  as in `PublicChanceSampling`
-    kind                          of the opponents' tables; any but `TRUNK`: opponents learn on all streets and play no
-                                  best response
     """
 
     def __init__(
@@ -94,26 +91,24 @@ class RespondedSampling(PublicChanceSampling):
         worker: int = 0,
         state: PublicChanceState | None = None,
         options: PublicChanceOptions = OPTIONS,
-        kind: str = TRUNK,
     ) -> None:
-        responds = kind == TRUNK
-        tables = new_tables(responding_specs(game, trunk or game, kind=kind)) if tables is None else tables
-        super().__init__(game, options, tables, seed, worker, state, ordered=responds)
+        tables = new_tables(responding_specs(game, trunk or game)) if tables is None else tables
+        super().__init__(game, options, tables, seed, worker, state, ordered=True)
         regret, sums = self._kernel_tables
         cell, sum_cell = np.zeros((1, 1), self._dtype), np.zeros((1, 1), sums[0].dtype)
         if self._sweep is not None:
-            others = (OF_OPPONENTS if trunk is None else OF_FINER) if responds else options.schedule
-            self._sweep.also([table for name, table in tables.items() if name.startswith(kind)], others)
+            others = OF_OPPONENTS if trunk is None else OF_FINER
+            self._sweep.also([table for name, table in tables.items() if name.startswith(TRUNK)], others)
         self._of_learner = []
         for learner in range(2):
             mine = [block % 2 == learner for block in range(len(regret))]
-            trunks = [tables.get(table_name(kind, block), cell) for block in range(len(regret))]
+            trunks = [tables.get(table_name(TRUNK, block), cell) for block in range(len(regret))]
             chosen = zip(mine, regret, trunks, sums, strict=True)
             blocks = [(own, kept) if is_mine else (other, sum_cell) for is_mine, own, other, kept in chosen]
             self._of_learner.append(VectorTables(*map(tuple, zip(*blocks, strict=True))))
         self._trunk = None if trunk is None else trunk.cards
         room = len(self._trees.kind), game.cards.most_hands
-        self._responses = [new_response(1 - learner, *room) if responds else new_response() for learner in range(2)]
+        self._responses = [new_response(1 - learner, *room) for learner in range(2)]
 
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         drawn, trunk = self._source.drawn(self.state.iterations), self._trunk
