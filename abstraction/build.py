@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.buckets import CELLS, HISTORY, stated_cells
-from abstraction.deck import Near, StandardDeck
-from abstraction.history import Table
-from abstraction.keeper import SECONDS, FileKeeper
-from abstraction.memory import recipe_bytes
+from abstraction.build_memory import recipe_bytes
+from abstraction.clustering_checkpoint import SECONDS, FileStateSaver
+from abstraction.deck_models import EarlierStages, StandardDeck
 from abstraction.next_street import NextStreet
+from abstraction.recall_buckets import Table
 from abstraction.recipe import (
     STREETS,
     Recipe,
@@ -35,6 +35,7 @@ from abstraction.recipe import (
 from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
+from storage.atomic_outputs import check_output
 from storage.checkpoint import (
     Checkpoint,
     checkpoint_path,
@@ -47,11 +48,10 @@ from storage.checkpoint_writer import commit, drop_older, sweep
 from storage.checksums import cells_checksum
 from storage.cleanup import failure_logged
 from storage.damage import DamagedError
-from storage.lock import RunLock
+from storage.free_space import available_memory_bytes, bytes_text
 from storage.manifest import content_hash
-from storage.outputs import check_output
+from storage.run_lock import RunLock
 from storage.schema import ArraySpec
-from storage.space import available_memory_bytes, bytes_text
 
 FORMAT_VERSION = 2
 _LOCK = "build.lock"
@@ -181,13 +181,13 @@ class Builder:
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
-    def _near(self, street: str, stages: dict[str, Checkpoint]) -> Near:
+    def _near(self, street: str, stages: dict[str, Checkpoint]) -> EarlierStages:
         """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
-            return Near(earlier=[_table(stage) for stage in found if stage is not None])
-        return Near(
+            return EarlierStages(earlier=[_table(stage) for stage in found if stage is not None])
+        return EarlierStages(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
         )
@@ -196,7 +196,7 @@ class Builder:
         """Build and commit a street.  `name` is its name in progress reports."""
         began, root = time.perf_counter(), self._out / street
         self._progress(name, 0.0)
-        keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
+        keeper = FileStateSaver(self._out / f"unfinished-{street}", identity, self._keep_seconds)
         phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
         made = self._maker.make(identity["recipe"], self._near(street, parents), keeper, phases)
         with phases.phase("files"):

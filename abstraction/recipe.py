@@ -11,7 +11,7 @@
 * `ehs`, `ehs2`: percentiles of the mean strength, or of the mean squared strength
 * `ochs`: clusters river hands by their equities against clusters of opponent hands
 
-Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.history`).
+Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.recall_buckets`).
 
 With a table `[deck]` the recipe is for games with that small deck.  Its streets have the names of hold'em's from the
 preflop on; the last street takes the features of the river.
@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from abstraction.listing import DeckListing
+from abstraction.small_deck_hands import DeckListing
 from storage.damage import DamagedError, reading
 
 STREETS = ("preflop", "flop", "turn", "river")
@@ -45,7 +45,7 @@ CLUSTERED = ("histogram", "potential", "ochs")
 TWO_LEVELS_FROM = 5_000
 """Number of buckets from which a street is clustered in two levels by default."""
 PERCENTILES = 1_000
-"""Percentiles in the table of a street with history; each bucket before is divided at them (`abstraction.history`)."""
+"""Percentiles in the table of a street with history; each bucket before is divided at them (`abstraction.recall_buckets`)."""
 _MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
 """Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""
@@ -251,7 +251,7 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
 
 
 def remembers(recipe: Recipe, street: str) -> bool:
-    """Return whether a street's buckets have a history (`abstraction.history`).
+    """Return whether a street's buckets have a history (`abstraction.recall_buckets`).
 
     These are nested streets of hold'em, except a flop nested in the 169 preflop classes.
     """

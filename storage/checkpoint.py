@@ -16,26 +16,26 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from storage import contiguous
-from storage.contiguous import FileCells
+from storage import contiguous_arrays
+from storage.contiguous_arrays import FileCells
 from storage.damage import DamagedError, UnreadableError, reading
 from storage.directory_lock import ReadLock
-from storage.formats import (
+from storage.json_files import read_json
+from storage.manifest import canonical_json, read_manifest
+from storage.manifest_files import file_problem, file_problems, listed_files
+from storage.schema import ArraySpec, specs_from_json
+from storage.table_formats import (
     NotFiniteError,
     blocks,
     check_finite,
     table_format,
 )
-from storage.json_files import read_json
-from storage.listing import file_problem, file_problems, listed_files
-from storage.manifest import canonical_json, read_manifest
-from storage.schema import ArraySpec, specs_from_json
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 3
 """Version of checkpoints with chunked arrays; their files are listed with XXH3-128."""
 WHOLE_VERSION = 2
-"""Version of checkpoints with contiguous arrays (`storage.contiguous`), listed with CRC-32C."""
+"""Version of checkpoints with contiguous arrays (`storage.contiguous_arrays`), listed with CRC-32C."""
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -63,7 +63,7 @@ def list_checkpoints(root: Path) -> list[int]:
 
 
 def note_path(path: Path) -> Path:
-    """Return the path of the note that excludes a checkpoint from resuming (`storage.aside`)."""
+    """Return the path of the note that excludes a checkpoint from resuming (`storage.set_aside`)."""
     return path.with_name(f"{path.name}{_NOTE}")
 
 
@@ -203,9 +203,9 @@ class Checkpoint:
         cells = self._checked_cells(spec)
         found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
         with _inside(self.path):
-            sound = contiguous.read_array(self.path, cells, found)
+            sound = contiguous_arrays.read_array(self.path, cells, found)
         if not sound:
-            raise DamagedError(f"checkpoint {self.path}: {contiguous.other_cells(spec, cells)}")
+            raise DamagedError(f"checkpoint {self.path}: {contiguous_arrays.other_cells(spec, cells)}")
         if out is None or found is out:
             return found
         out[...] = found
@@ -247,7 +247,7 @@ class Checkpoint:
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
             places.sort(key=lambda place: place[1].offset_bytes)
-            return contiguous.file_problems(self.path / name, self.files[name].checksum, places)
+            return contiguous_arrays.file_problems(self.path / name, self.files[name].checksum, places)
         except (DamagedError, ValueError) as error:
             return [str(error)]
 

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from storage import contiguous, durable
+from storage import contiguous_arrays, durable
+from storage.atomic_outputs import output
 from storage.checkpoint import (
     CELLS,
     FORMAT,
@@ -32,12 +33,11 @@ from storage.checkpoint import (
 )
 from storage.checksums import CRC32C, XXH3, Checksum
 from storage.directory_lock import drop_unread
-from storage.formats import TableFormat, table_format
-from storage.listing import file_entries
-from storage.lock import RunLock
 from storage.manifest import exact_json, write_manifest
-from storage.outputs import output
+from storage.manifest_files import file_entries
+from storage.run_lock import RunLock
 from storage.schema import ArraySpec, specs_to_json, validate_specs
+from storage.table_formats import TableFormat, table_format
 
 Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
 
@@ -143,7 +143,7 @@ def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple
 
 def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
     """Write contiguous tables; return (their files, the manifest's field with the positions of the cells)."""
-    files, cells = contiguous.write_tables(layout, directory, **options)
+    files, cells = contiguous_arrays.write_tables(layout, directory, **options)
     return files, {CELLS: msgspec.to_builtins(cells)}
 
 

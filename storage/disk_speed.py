@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from storage.contiguous import MOVING_THREADS, PIECE_BYTES, Piece, moving
+from storage.contiguous_arrays import MOVING_THREADS, PIECE_BYTES, Piece, moving
 from storage.mapping import map_anonymous
 from storage.threads import ordered
 

@@ -25,9 +25,9 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.mapping import HUGE_PAGE_BYTES, Region
 from storage.schema import ArraySpec, split_at_chunks
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.threads import ordered
 
 TABLES = "tables.h5"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints
 from storage.directory_lock import ReadLock
 

@@ -25,10 +25,10 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.json_files import read_json
 from storage.mapping import Region
 from storage.schema import ArraySpec, split_at_chunks
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.threads import ordered
 from storage.zarr_metadata import FILE, chunk_key, chunked, sharded, write_group
 

@@ -1,4 +1,4 @@
-"""Writes ranges as compact texts, the inverse of `abstraction.ranges.parse_range`."""
+"""Writes ranges as compact texts, the inverse of `abstraction.range_notation.parse_range`."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import RANKS, combo_text
-from abstraction.ranges import parse_range
+from abstraction.range_notation import parse_range
 
 
 @cache

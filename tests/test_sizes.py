@@ -21,9 +21,9 @@ from house import (
     words,
 )
 
-from mccfr.config.games import GAMES
+from mccfr.config.game_tables import GAMES
 from mccfr.evaluation.methods.registry import _METHODS
-from mccfr.policy.export.formats import FORMATS
+from mccfr.policy.export.export_formats import FORMATS
 from mccfr.solvers.registry import _ALGORITHMS
 from mccfr.solvers.variants import MINIMISERS, PRESETS
 

@@ -29,17 +29,17 @@ from bench_processor import compiled, machine, make_kernels_for, march_option
 
 from abstraction.kernels.jit import njit
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.games import Menu
+from mccfr.common.rng import new_stream, uniform
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
-from mccfr.rng import new_stream, uniform
-from mccfr.solvers.sampling.external.packed import external_sampling_packed, new_packed_worklist
-from mccfr.solvers.sampling.outcome.algorithm import tree_depth
-from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
+from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.outcome.outcome_algorithm import tree_depth
+from mccfr.solvers.sampling.outcome.outcome_packed import outcome_sampling_packed
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, new_paths
-from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays, make_layout
+from mccfr.tables.table_layout import TableArrays, TableLayout, kernel_arrays, make_layout
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS, CompiledTree, pack
-from storage.live import create_live
+from storage.live_tables import create_live
 from storage.mapping import create_cells, map_cells, map_regions, regions_from_json, regions_to_json
 
 STACK, SMALL_BLIND, BIG_BLIND = 20_000, 50, 100

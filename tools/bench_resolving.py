@@ -13,12 +13,12 @@ import rich_click as click
 
 from abstraction.cards import cards_text, parse_cards
 from mccfr import load_policy
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
+from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving import METHODS, Effort, PublicState, Resolver, Settings, Spot, resolve
-from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
-from mccfr.play.seat import Seat
+from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
 

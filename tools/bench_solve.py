@@ -17,14 +17,14 @@ import rich_click as click
 from bench_kernel import CELLS, ENDED, GO, NODES, READY, run_together
 from bench_pairs import half_width, solved
 
-from mccfr.config.file import load_config
-from mccfr.runs.session.plan import planned_layout
+from mccfr.config.toml_files import load_config
+from mccfr.runs.session.run_plan import planned_layout
 from mccfr.runs.session.shared_deck import map_buckets, share_buckets
 from mccfr.runs.session.worker import map_tables
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
-from storage.live import create_live
+from storage.live_tables import create_live
 from storage.mapping import create_cells, map_cells, regions_from_json, regions_to_json
 
 _NO_LIMIT = 2**62

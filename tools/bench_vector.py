@@ -22,9 +22,9 @@ import rich_click as click
 from bench_pairs import half_width
 from bench_processor import compiled, machine, make_kernels_for, march_option
 
-from mccfr.config.games import HoldemSubgame
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant

@@ -14,11 +14,11 @@ from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Pape
 from figures_clock import POINTS, SECONDS, clock_table, make_clock
 from figures_example import make_example
 
-from mccfr.cli.progress import reporter
+from mccfr.cli.progress_display import reporter
 from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
 from mccfr.experiments.definition import directory_name
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
-from mccfr.experiments.table import write_csv
+from mccfr.experiments.result_table import write_csv
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"

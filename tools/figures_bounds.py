@@ -8,7 +8,7 @@ import numpy as np
 from mccfr import Evaluation, Run
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, write_csv
+from mccfr.experiments.result_table import Curve, write_csv
 
 BOUNDS = "bounds"
 MEASURES = {"lbr": "lbr_mbb", "sampled-br": "sampled_br_mbb"}

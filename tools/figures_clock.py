@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.config.file import config_from, load_document
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import config_from, load_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, geometric_mean, write_csv
+from mccfr.experiments.result_table import Curve, geometric_mean, write_csv
 from mccfr.games.game import Game
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 SECONDS = {"small": 15.0, "paper": 3600.0}

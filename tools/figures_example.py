@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import MatrixGame
+from mccfr.config.game_tables import MatrixGame
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, write_csv
+from mccfr.experiments.result_table import Curve, write_csv
 from mccfr.games.matrix import matrix
 from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.variants import PRESETS

@@ -28,7 +28,7 @@ NO_CODE = {
     getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 }
 NUMBAS_DOOR = ROOT / "abstraction/kernels"
-EXTERNAL = "mccfr/solvers/sampling/external/packed.py"
+EXTERNAL = "mccfr/solvers/sampling/external/external_packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, parse_cards
-from abstraction.evaluator import board_strengths
-from abstraction.ranges import parse_range
+from abstraction.hand_evaluator import board_strengths
+from abstraction.range_notation import parse_range
 from mccfr.games.libratus import Endgame, write_endgame
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from abstraction.boards import PREFLOP_CLASSES, board_classes, preflop_classes
 from abstraction.cards import combo_masks, combo_table
-from abstraction.evaluator import evaluator_tables, fill_board_strengths
+from abstraction.hand_evaluator import evaluator_tables, fill_board_strengths
 from abstraction.kernels.jit import allocating_njit
 
 

@@ -58,7 +58,7 @@ TURNS = (
     + """[solver]
 negative_regret_pruning = true
 [tables]
-resident = "60MB"
+memory_budget = "60MB"
 [run]
 strata = 16
 blocks = 8

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from soak_world import Command, SoakPlace, free_bytes
 
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 DONE, STOPPED, FAILED, REFUSED = 0, 75, 1, 2

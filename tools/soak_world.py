@@ -16,7 +16,7 @@ import numpy as np
 
 from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 MCCFR = Path(sys.executable).with_name("mccfr")

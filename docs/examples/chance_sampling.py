@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Count, Ground, History, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import Count, History, HistoryGame, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="chance-sampling"):
@@ -12,7 +12,7 @@ class Options(SolverConfig, frozen=True, tag="chance-sampling"):
     deals: Count = 1
 
 
-class ChanceSampling(Ground):
+class ChanceSampling(HistoryGame):
     """Samples chance and walks every action of both players."""
 
     options = Options

@@ -1,7 +1,7 @@
 """A game: one-card poker, Kuhn poker (Kuhn 1950) with a deck of any length."""
 
 from mccfr import Game
-from mccfr.cards.small_deck import small_deck
+from mccfr.cards.small_deck_cards import small_deck
 from mccfr.games.betting import BettingRules, build_tree
 
 

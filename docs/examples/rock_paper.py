@@ -1,8 +1,8 @@
 """A game without cards: rock, paper and scissors, where rock against scissors is worth `stones` chips."""
 
 from mccfr import Game
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.trees.histories import Decision, build_history_tree
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.trees.history_compiler import Decision, build_history_tree
 
 HANDS = ("rock", "paper", "scissors")
 

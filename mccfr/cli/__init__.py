@@ -12,7 +12,7 @@ from pathlib import Path
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
-from mccfr import signals
+from mccfr.common import signals
 
 if TYPE_CHECKING:
     import click

@@ -7,24 +7,24 @@ import rich_click as click
 
 from mccfr import __version__
 from mccfr.cli import (
-    abstraction,
-    bots,
-    cluster,
-    experiments,
-    exploit,
-    inspect,
-    matches,
-    play,
-    review,
-    runs,
-    spot,
-    status,
-    upi,
-    view,
+    abstraction_commands,
+    bot_commands,
+    cluster_commands,
+    experiment_commands,
+    exploit_command,
+    match_commands,
+    planning_commands,
+    result_commands,
+    review_command,
+    run_commands,
+    spot_command,
+    status_commands,
+    upi_command,
+    view_command,
 )
-from mccfr.cli.progress import HistoryCounts
+from mccfr.cli.progress_display import HistoryCounts
 from mccfr.cli.stopping import stoppable
-from mccfr.trees.counting import counts_reported
+from mccfr.trees.history_progress import counts_reported
 
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
@@ -88,7 +88,22 @@ def _heeding(command: click.Command) -> None:
     command.callback = stoppable(command.callback)
 
 
-_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, review, view, upi, experiments, abstraction
+_ROOMS = (
+    planning_commands,
+    run_commands,
+    spot_command,
+    status_commands,
+    cluster_commands,
+    result_commands,
+    exploit_command,
+    match_commands,
+    bot_commands,
+    review_command,
+    view_command,
+    upi_command,
+    experiment_commands,
+    abstraction_commands,
+)
 for command in [each for room in _ROOMS for each in room.COMMANDS]:
     _heeding(command)
     cli.add_command(command)

@@ -1,6 +1,6 @@
 """Adds the options that evaluation methods declare to `mccfr evaluate`.
 
-`mccfr.evaluation.methods.options` has the declarations.
+`mccfr.evaluation.methods.option_structs` has the declarations.
 """
 
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import Count, Duration, path_type
+from mccfr.cli.shared_options import Count, Duration, path_type
 
 if TYPE_CHECKING:
-    from mccfr.evaluation.methods.options import Declared
+    from mccfr.evaluation.methods.option_structs import Declared
 
 
 class EvaluateCommand(click.RichCommand):

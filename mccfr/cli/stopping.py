@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import rich_click as click
 
-from mccfr import signals
-from mccfr.signals import EXIT_RESUMABLE, SignalInterrupt
+from mccfr.common import signals
+from mccfr.common.signals import EXIT_RESUMABLE, SignalInterrupt
 
 RESUME = "mccfr resume {}"
 

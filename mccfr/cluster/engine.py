@@ -1,7 +1,7 @@
 """Interface between the coordinator and the transport that carries its orders.
 
 An engine makes the ranks train an interval, and write and read the rows of their strata. If a rank is lost, it ends the
-session. The training logic is in `mccfr.cluster.pool` and `mccfr.cluster.trainer`, never in an engine.
+session. The training logic is in `mccfr.cluster.rank_pool` and `mccfr.cluster.trainer`, never in an engine.
 """
 
 from collections.abc import Sequence

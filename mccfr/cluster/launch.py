@@ -23,16 +23,16 @@ from typing import NamedTuple
 
 import mccfr
 from mccfr.cluster.mpi import NO_MPI
-from mccfr.config.tables import ClusterConfig
+from mccfr.common.signals import signals_blocked, signals_to
+from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from mccfr.signals import signals_blocked, signals_to
 from storage.checkpoint import list_checkpoints
+from storage.free_space import free_bytes
 from storage.held_directory import HeldDirectory, errors_shown
-from storage.lock import RunLock, is_held
-from storage.space import free_bytes
+from storage.run_lock import RunLock, is_held
 from storage.threads import ordered
 
-RANK_PROGRAM = "mccfr.cli.rank"
+RANK_PROGRAM = "mccfr.cli.cluster_rank"
 _MOST_LOSSES = 3  # in a row, without a new checkpoint
 _TICK_SECONDS = 0.1
 _END_SECONDS = 2.0  # time for ranks of this machine to end after their coordinator

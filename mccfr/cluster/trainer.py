@@ -3,8 +3,8 @@
 The tables have the shape of the whole run's, so kernels and bucket numbers are the same as on one machine. They reserve
 address space; memory is allocated only where a rank writes, for its strata's rows and a copy of the first street.
 
-Ranks and sessions pass rows on as versions in the run directory (`storage.blocks`). Each rank writes its own strata,
-and reads the strata that it takes over.
+Ranks and sessions pass rows on as versions in the run directory (`storage.block_tables`). Each rank writes its own
+strata, and reads the strata that it takes over.
 """
 
 import time
@@ -36,9 +36,9 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.directory.state import open_own
 from mccfr.runs.session import control
-from mccfr.runs.session.strata.worker import train_strata
+from mccfr.runs.session.strata.strata_worker import train_strata
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
-from mccfr.solvers.strata import (
+from mccfr.solvers.strata_training import (
     FIRST_STREET,
     Interval,
     StratumWorker,
@@ -46,11 +46,11 @@ from mccfr.solvers.strata import (
     stratum_buckets,
     with_copies,
 )
-from mccfr.tables.layout import private_tables
-from storage.blocks import BlockStore, Partition
-from storage.copies import copy_checkpoint, restore
-from storage.formats import NotFiniteError
+from mccfr.tables.table_layout import private_tables
+from storage.block_tables import BlockStore, Partition
 from storage.mapping import give_back, map_reserved
+from storage.mirror import copy_checkpoint, restore
+from storage.table_formats import NotFiniteError
 
 
 def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:

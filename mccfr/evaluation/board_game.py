@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.public.merged_rows import in_dtype
 from mccfr.solvers.public.public_tree import PublicTree, public_tree

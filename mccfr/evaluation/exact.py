@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.games.game import Game
-from mccfr.solvers.histories import histories
+from mccfr.solvers.histories import history_values
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.strategy import Strategy
@@ -72,5 +72,5 @@ def evaluate_exact(
 
 
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
-    best = [histories.best_response_value(game, strategy, player) for player in range(2)]
-    return histories.expected_value(game, strategy), (best[0], best[1])
+    best = [history_values.best_response_value(game, strategy, player) for player in range(2)]
+    return history_values.expected_value(game, strategy), (best[0], best[1])

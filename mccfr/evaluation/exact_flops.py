@@ -1,7 +1,7 @@
 """Exploitability of full-deck hold'em inside its betting tree, by best responses on real cards.
 
 Values below different flops are independent, so each of the 1,755 flops that differ by more than suits is walked
-alone. The first street's actions are chosen last, over all flops together (`mccfr.evaluation.first_street`;
+alone. The first street's actions are chosen last, over all flops together (`mccfr.evaluation.preflop_best_response`;
 Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large extensive games"). On a
 sample of flops the result is an estimate with an interval, and a lower bound.
 """
@@ -9,9 +9,9 @@ sample of flops the result is an estimate with an interval, and a lower bound.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mccfr.evaluation.first_street import Interval, SecondStreetBoards
-from mccfr.evaluation.units import Effort, play_units, units_in
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.preflop_best_response import Interval, SecondStreetBoards
+from mccfr.evaluation.samples import Effort, play_units, units_in
+from mccfr.policy.strategy_profile import Profile
 
 LEAST_FLOPS = 8
 """Least number of flops of an estimate: two strata of four."""

@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from abstraction.boards import board_classes
 from abstraction.cards import cards_text
-from abstraction.ranges import class_names, class_of
-from mccfr.cards.dealt import Board, DealtCards
+from abstraction.range_notation import class_names, class_of
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.common.intervals import student95
 from mccfr.evaluation.hand_values import Below
-from mccfr.evaluation.units import Effort, Units, play_units
-from mccfr.intervals import student95
-from mccfr.play.line_ranges import Followed, RangesOfLine
-from mccfr.play.run_outs import RunOuts, all_run_outs, win_minus_lose
-from mccfr.policy.profile import Profile
-from mccfr.trees.lines import line_text
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.play.line_ranges import FollowedLine, RangesOfLine
+from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
+from mccfr.policy.strategy_profile import Profile
+from mccfr.trees.betting_lines import line_text
 
 Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
@@ -72,13 +72,13 @@ def some_flops(count: int) -> Flops:
     return Flops(every.cards[chosen], np.array(weight))
 
 
-def pair_weights(dealing: DealtCards, reach: Floats) -> Floats:
+def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
     """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it."""
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
 
 def class_sums(
-    source: Profile, dealing: DealtCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
+    source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
     """Return [CLASSES, 2·4 + A] sums at a decision.
 
@@ -95,7 +95,7 @@ def class_sums(
     return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
 
 
-class LineOnFlops(Units):
+class LineOnFlops(SampledWork):
     """Samples for one line of a strategy, one flop each. A actions, K run-outs of each flop.
 
     A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes. Then follow K × 3 numbers: for each
@@ -130,7 +130,7 @@ class LineOnFlops(Units):
     def _below(self) -> Below:
         return Below(self._source, self._ranges.dealing, self.node)
 
-    def follow(self, unit: int) -> Followed:
+    def follow(self, unit: int) -> FollowedLine:
         """Follow the line on a flop; `ValueError` if it does not end on the flop."""
         try:
             found = self._ranges.follow(self._line, cards_text(self._flops.cards[unit].tolist()))

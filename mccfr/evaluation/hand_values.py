@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.dealt import Board, DealtCards
-from mccfr.cards.listed import ListedCards
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream, uniform
 from mccfr.games.subgame import nodes_below, subtree
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Behaviour
-from mccfr.rng import EVALUATION, new_stream, uniform
+from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.streets import AT_DECISION, street_members, street_trees
+from mccfr.trees.street_trees import AT_DECISION, street_members, street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
@@ -45,7 +45,7 @@ class Below:
     cards_to_come  number of board cards dealt after it
     """
 
-    def __init__(self, source: Behaviour, dealing: DealtCards, node: int) -> None:
+    def __init__(self, source: Behaviour, dealing: IndexedCards, node: int) -> None:
         """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
@@ -184,7 +184,7 @@ class HandValues:
     listed  number of boards to walk for an exact result; None: too many, boards are drawn
     """
 
-    def __init__(self, below: Below, dealing: DealtCards, board: Board, reach: Floats, seed: int = 0) -> None:
+    def __init__(self, below: Below, dealing: IndexedCards, board: Board, reach: Floats, seed: int = 0) -> None:
         """Prepare the accumulation; no board is walked yet.
 
         below  the decision; `dealing` deals its source's cards
@@ -355,7 +355,7 @@ def root_values(
     return found, listed
 
 
-def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
+def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
     """Return the decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
@@ -373,7 +373,7 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
+def _reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
     """Return for each decision [2, H] deal weights times each player's reach, on these boards."""
     tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -392,7 +392,7 @@ def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> d
 
 
 def _add_root(
-    sums: Floats, root: Below, dealing: DealtCards, path: Sequence[Board], player: int, reach: Floats
+    sums: Floats, root: Below, dealing: IndexedCards, path: Sequence[Board], player: int, reach: Floats
 ) -> None:
     """Add to sums [2, B] the weighted chips of a player's buckets at a root, and the weights."""
     weight = reach.copy()

@@ -9,8 +9,8 @@ meets at every terminal; only boards are sampled (Johanson, Waugh, Bowling & Zin
 responses).
 
 A board's weight is the weight of the possible pairs of hands: constant in full-deck hold'em, but not for games that
-begin with ranges. The mean is therefore a ratio of two sums over boards (`mccfr.intervals.ratio95`). Listed boards
-are drawn without repetition; with all of them the mean is exact. The random stream differs from that of public
+begin with ranges. The mean is therefore a ratio of two sums over boards (`mccfr.common.intervals.ratio95`). Listed
+boards are drawn without repetition; with all of them the mean is exact. The random stream differs from that of public
 chance sampling, so boards are not those of training.
 
 Strategies are read in place, from memory or mapped files, only the rows needed for each street tree and board.
@@ -22,17 +22,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION
+from mccfr.evaluation.compatible_games import check_same_game, same_tree
 from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
-from mccfr.evaluation.same_game import check_same_game, same_tree
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import BlockRows, row_starts
-from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
+from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_members, street_trees
 
 _BLOCKS = 8  # kernels compile for each number of tables; padding to 8 gives nearly all games the same
 _SEATINGS = 2
@@ -79,7 +79,7 @@ def head_to_head(
     for side in (one, other):
         check_strategy(side)
     listed = sources[0].listed
-    meetings = _Meetings(SeatedPolicies(one, other), sources, same=one.game is other.game)
+    meetings = _Meetings(PolicyPair(one, other), sources, same=one.game is other.game)
     played = boards if listed is None else min(boards, listed)
     if effort.seconds is not None:
         played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
@@ -89,12 +89,12 @@ def head_to_head(
     return HeadToHeadResult(mean, interval, played, seed)
 
 
-class _Meetings(Units):
+class _Meetings(SampledWork):
     """Samples of head-to-head: one board each, with (the first side's chips, the board's weight)."""
 
     fields = 2
 
-    def __init__(self, table: "SeatedPolicies", sources: Sequence[BoardSource], *, same: bool) -> None:
+    def __init__(self, table: "PolicyPair", sources: Sequence[BoardSource], *, same: bool) -> None:
         self._table, self._sources, self._same = table, sources, same
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
@@ -139,7 +139,7 @@ def _near_rows(side: Profile) -> list[BlockRows]:
     return [near_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
 
 
-class SeatedPolicies:
+class PolicyPair:
     """Two policies that play each other on one board at a time, in both seatings."""
 
     def __init__(self, one: Profile, other: Profile) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.reading import Reading
+from mccfr.games.line_lookup import LineReading
 from mccfr.games.translation import Translation
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays
 
@@ -69,7 +69,7 @@ class _JointDecision(NamedTuple):
     """A decision of the real betting, and each player's translation of it."""
 
     state: BettingState
-    readings: tuple[Reading, Reading]
+    readings: tuple[LineReading, LineReading]
 
 
 class _JointTreeBuilder:
@@ -81,7 +81,7 @@ class _JointTreeBuilder:
         self.ends: dict[int, tuple[float, float]] = {}  # payoffs of the terminals
         # For each decision in order of expansion: its node, the actor's block and the decision in the actor's tree.
         self.node, self.block, self.own, self.count = array("i"), array("b"), array("i"), array("i")
-        self.outcomes: dict[tuple[int, Reading, BettingState, str], list[Reading]] = {}
+        self.outcomes: dict[tuple[int, LineReading, BettingState, str], list[LineReading]] = {}
 
     def add(self, parent: int, action: int, factor: float) -> int:
         node = len(self.parent)
@@ -123,7 +123,7 @@ class _JointTreeBuilder:
         self.count.append(len(self.parent) - first)
         return found
 
-    def taken(self, player: int, reading: Reading, state: BettingState, action: str) -> list[Reading]:
+    def taken(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
         """Return a player's possible translations of the other player's action."""
         key = (player, reading._replace(probability=1.0), state, action)
         found = self.outcomes.get(key)
@@ -131,7 +131,9 @@ class _JointTreeBuilder:
             found = self.outcomes[key] = self.players[player].outcomes(reading, state, action)
         return found
 
-    def played_on(self, state: BettingState, readings: tuple[Reading, Reading]) -> _JointDecision | tuple[float, float]:
+    def played_on(
+        self, state: BettingState, readings: tuple[LineReading, LineReading]
+    ) -> _JointDecision | tuple[float, float]:
         """Return the next decision, or a terminal's payoffs; players without a decision in their tree call."""
         while not self.players[state.player].decides(readings[state.player]):
             after = self.players[0].apply(state, "c")

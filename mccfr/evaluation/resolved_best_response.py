@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.card_lists import ListedCards
+from mccfr.common.rng import EVALUATION
 from mccfr.games.betting import BettingState
-from mccfr.play.resolving.spot import Spot, hand_rows
-from mccfr.play.resolving.table import Acted, PublicState, Resolver, Settings
-from mccfr.play.resolving.whole import roots
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
-from mccfr.trees.lines import put_in_chips
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.all_spots import roots
+from mccfr.play.resolving.resolving_spot import Spot, hand_rows
+from mccfr.play.resolving.resolving_table import Acted, PublicState, Resolver, Settings
+from mccfr.policy.strategy_profile import Profile
+from mccfr.trees.betting_lines import put_in_chips
 
 ROOTS = {"river": 12, "turn": 3}
 """Number of decisions at the start of the street drawn for each board and seat."""
@@ -46,7 +46,7 @@ class Root:
 
 
 @dataclass(frozen=True)
-class WayOut:
+class StreetExit:
     """An action that ends a turn's betting, with the responder's range [H] after it and its importance."""
 
     at: PublicState
@@ -138,7 +138,7 @@ class ResolvedBoards:
             less += weight * chance * float(way.own @ values)
         return less
 
-    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[WayOut]:
+    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[StreetExit]:
         """Yield the actions that end the street if the responder plays a best response with range `own`."""
         betting: Any = self._resolver.seat.betting
         best = here.responses().action.argmax(axis=0) if here.state.player != here.position else None
@@ -155,7 +155,7 @@ class ResolvedBoards:
             ours = here.ranges_after(action)[here.position]
             share = float(mine @ self._dealing.disjoint_weight(ours)) * sum(after.put_in)
             if share > 0:
-                yield WayOut(here, action, mine, share)
+                yield StreetExit(here, action, mine, share)
 
     def _line(self, node: int, board: list[int]) -> tuple[list[Acted], BettingState]:
         """Return the real actions on the way to a decision of the tree, and the state there."""

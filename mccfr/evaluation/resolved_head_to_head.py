@@ -11,29 +11,29 @@ from typing import Any
 
 import numpy as np
 
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.compatible_games import check_same_game
 from mccfr.evaluation.head_to_head import HeadToHeadResult
-from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckTable, Floats
-from mccfr.evaluation.local_best_response.evaluate import POLICY_DRAWS, STEP
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Ranges, Responder, all_of_them
-from mccfr.evaluation.local_best_response.resolving import Rivals, WholeRange
+from mccfr.evaluation.local_best_response.lbr_evaluation import POLICY_DRAWS, STEP
+from mccfr.evaluation.local_best_response.resolved_policy import OpponentRanges, RangeResponder
+from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckTable, Floats
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
-from mccfr.evaluation.same_game import check_same_game
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
 from mccfr.games.translation import real_betting
-from mccfr.intervals import ratio95
-from mccfr.play.resolving.table import Resolver, Settings
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION, new_stream
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_table import Resolver, Settings
+from mccfr.policy.strategy_profile import Profile
 
 
-class _PlayedRange(WholeRange):
+class _PlayedRange(RangeResponder):
     """A policy in the responder's place: `own` are ranges by place in its own tree."""
 
     theirs: Responder
-    boards: list[Rivals]
+    boards: list[OpponentRanges]
 
-    def _branches(self, state: Any, ranges: Any, own: Any, here: Rivals) -> list[tuple[str, Any, Floats, Any]]:
+    def _branches(self, state: Any, ranges: Any, own: Any, here: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
         """Return for each action the side's own ranges, the other's weights and its later ranges."""
         if state.player != self._seat:
             found = super()._branches(state, ranges, own, here)
@@ -43,7 +43,7 @@ class _PlayedRange(WholeRange):
         return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
 
 
-class _ResolvedMeetings(Units):
+class _ResolvedMeetings(SampledWork):
     """Boards of the full deck: the first side's chips in each seat."""
 
     fields = 2
@@ -68,11 +68,11 @@ class _ResolvedMeetings(Units):
                 found[1 - seat] -= sign * walk.play_all(boards[0], own)
         return found
 
-    def _boards(self, unit: int) -> list[list[Rivals]]:
+    def _boards(self, unit: int) -> list[list[OpponentRanges]]:
         """Return for each side a board as of each street."""
         board, _, state = self._tables[0].unit(unit)
         seen = [board, DeckBoard(self._tables[1], board.cards, state)]
-        return [[Rivals(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
+        return [[OpponentRanges(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
 
 
 def resolved_head_to_head(

@@ -8,10 +8,10 @@ sampled up to the street.
 * **Boards are sampled up to the street and enumerated below it.** The maximum at each decision uses only the
   responder's information: the board, the other player's whole range and all cards to come. Each board's value thus
   belongs to a playable strategy, and in expectation the mean is at most a best response's value.
-* **Boards are drawn in strata** (`mccfr.evaluation.strata`), at least two in each. If all listed boards of the
-  street are requested, the value is exact.
-* **From the first street on** the responder decides before the board (`mccfr.evaluation.first_street`). For each
-  board, its choice there is made by all other boards.
+* **Boards are drawn in strata** (`mccfr.evaluation.stratified_boards`), at least two in each. If all listed boards of
+  the street are requested, the value is exact.
+* **From the first street on** the responder decides before the board (`mccfr.evaluation.preflop_best_response`). For
+  each board, its choice there is made by all other boards.
 
 Each board with all later cards is a small game, walked by the kernel of exact evaluation; boards that differ by
 suits only are walked once. If all boards are requested, one walk of the whole game gives the same result.
@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import Cards
+from mccfr.cards.base import Cards
 from mccfr.evaluation.board_game import board_game, card_game
-from mccfr.evaluation.first_street import SecondStreetBoards
+from mccfr.evaluation.preflop_best_response import SecondStreetBoards
 from mccfr.evaluation.resolved_best_response import ResolvedBoards
-from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95, units_each
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95, units_each
 from mccfr.games.game import Game
-from mccfr.play.resolving.table import Settings
-from mccfr.policy.profile import Profile
+from mccfr.play.resolving.resolving_table import Settings
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
 
@@ -101,7 +101,7 @@ def sampled_best_response(
     if resolve is not None:
         what["resolve"] = repr(resolve)
     if played == listed:
-        won = play_units(_Whole(side, street), 1, effort, what=what, sides=(side,))
+        won = play_units(_AllBoards(side, street), 1, effort, what=what, sides=(side,))
         return _result(game, won, BoardStrata.of(1, 1, 1), played, exact=True)
     sample.draw(played, seed, listed)
     found = play_units(sample, played, effort, what=what, sides=(side,), progress=progress)
@@ -154,7 +154,7 @@ def least_boards(game: Game, street: int) -> int:
     return least if listed is None else min(least, listed)
 
 
-class _Sample(Units):
+class _Sample(SampledWork):
     """Boards of one street, with the responder's chips on each.
 
     A sample is (chips as player 0, chips as player 1, the board's weight). With re-solving, two reductions by seat
@@ -187,7 +187,7 @@ class _Sample(Units):
         return np.array([*(np.array(won) - less), public.joint_weight, *less])
 
 
-class _Whole(Units):
+class _AllBoards(SampledWork):
     """All boards in one sample: the responder's chips as player 0, as player 1, and the weight."""
 
     fields = 3

@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.evaluation.board_game import known_rows
-from mccfr.evaluation.first_street import hand_classes
-from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.preflop_best_response import hand_classes
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.streets import AT_DECISION, StreetTrees
+from mccfr.trees.street_trees import AT_DECISION, StreetTrees
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, tuple[float, float]]

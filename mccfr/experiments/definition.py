@@ -24,9 +24,9 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from mccfr.config import outside
-from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
-from mccfr.config.tables import AUTO, Config, EvaluationConfig
+from mccfr.config import plugins
+from mccfr.config.run_tables import AUTO, Config, EvaluationConfig
+from mccfr.config.toml_files import config_from, ignored_keys, options_named, parse_override
 from mccfr.solvers.registry import algorithm_of
 from storage.damage import DamagedError, reading
 
@@ -222,7 +222,7 @@ def _with_whole_paths(document: Document, folder: Path) -> Document:
 
     Imports the modules that it names, which are searched in `folder` first.
     """
-    outside.load_named(document, (folder,))
+    plugins.load_named(document, (folder,))
     game = document.get("game")
     kind = options_named("game", str(game.get("name"))) if isinstance(game, Mapping) else None
     for table, key in (*_FILES, *(("game", key) for key in (kind.file_keys if kind else ()))):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.experiments.definition import AXES, MEASURES, Experiment
-from mccfr.experiments.table import Curve
+from mccfr.experiments.result_table import Curve
 from storage import durable
 
 ABSENT = (

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.dealt import Board
-from mccfr.games.reading import NOWHERE, Reading, taken_for
-from mccfr.games.said import said_line
+from mccfr.cards.card_index import Board
+from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
+from mccfr.games.line_text import said_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 
 Weights = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ class WeightedReading:
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowedLine:
     """A betting line that was followed on a board.
 
     line    in canonical form
@@ -58,10 +58,10 @@ class RangesOfLine:
         self._source, self._game = source, source.game
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
-    def follow(self, line: str, board: str) -> Followed:
+    def follow(self, line: str, board: str) -> FollowedLine:
         """Follow a line on a board and return both players' ranges.
 
-        board  all board cards of the line's street; with those of an earlier street `Followed.boards` is None
+        board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
 
         Raises `ValueError` for an invalid line or board; the message says which are allowed.
         """
@@ -84,9 +84,9 @@ class RangesOfLine:
             after: Any = self.betting.apply(here, action)
             done += action + "/" * (after.street != here.street)
             here = after
-        return Followed(done, here, boards, places, acted)
+        return FollowedLine(done, here, boards, places, acted)
 
-    def reach(self, found: Followed) -> Weights:
+    def reach(self, found: FollowedLine) -> Weights:
         """Return [2, H] each player's reach by hand, relative to the largest weight before the game.
 
         It is 0 for hands that share a card with the board.
@@ -117,7 +117,7 @@ class RangesOfLine:
         found: dict[tuple[int, int], WeightedReading] = {}
         buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
         for (node, closed), place in places.items():
-            reading = Reading(node, 1.0, closed)
+            reading = LineReading(node, 1.0, closed)
             decides = self.betting.decides(reading) and buckets is not None
             rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
             for outcome in self.betting.outcomes(reading, state, action):

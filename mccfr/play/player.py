@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 from random import Random
 from typing import Any, ClassVar
 
-from mccfr.arguments import checked
+from mccfr.common.arguments import checked
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
 from mccfr.games.betting import BettingRules, BettingState, amount_text, may_call, raise_bounds
 from mccfr.games.game import Game
-from mccfr.games.in_tree import InTree, TreeState
+from mccfr.games.identity_translation import IdentityTranslation, TreeState
 from mccfr.games.translation import Translation, actions_of
-from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 
-Betting = Translation | InTree
+Betting = Translation | IdentityTranslation
 """The real betting of a game (`mccfr.games.translation.real_betting`)."""
 State = BettingState | TreeState
 """Public state of the betting with a player to act."""
@@ -235,5 +235,5 @@ class Program(Player):
     @property
     def _listed(self) -> list[str]:
         """All legal actions, for games whose tree contains every bet."""
-        assert isinstance(self.betting, InTree) and isinstance(self.state, TreeState)
+        assert isinstance(self.betting, IdentityTranslation) and isinstance(self.state, TreeState)
         return self.betting.actions(self.state)

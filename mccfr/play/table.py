@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mccfr.cards.dealt import Deal, DealtCards
+from mccfr.cards.card_index import Deal, IndexedCards
 from mccfr.play.player import Betting, Player, Program, State
 
 
 class PlayedHand(NamedTuple):
     """A finished hand.
 
-    line     the betting, as in `mccfr.trees.lines`
+    line     the betting, as in `mccfr.trees.betting_lines`
     states   of the betting before each action
     actions  in order
     fixed, showdown  player 0's chips without the showdown; chips multiplied by the showdown result
@@ -24,7 +24,12 @@ class PlayedHand(NamedTuple):
 
 
 def play_hand(
-    players: Sequence[Player], betting: Betting, dealing: DealtCards, deal: Deal, number: int, names: Sequence[str] = ()
+    players: Sequence[Player],
+    betting: Betting,
+    dealing: IndexedCards,
+    deal: Deal,
+    number: int,
+    names: Sequence[str] = (),
 ) -> PlayedHand:
     """Play a hand between two players, given by position.
 

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from mccfr.cards.card_lists import ListedCards, joint_weight
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards, joint_weight
-from mccfr.policy.deck import holds_card
-from mccfr.policy.layout import impossible
+from mccfr.policy.policy_deck import holds_card
+from mccfr.policy.policy_layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree

@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 
 from mccfr.cards.grid import make_grid
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 
 _FOLD, _CALL, _RAISES = "#6a9ed4", "#6bb77f", ("#f0a184", "#e2725b", "#c9473f", "#a22c33", "#761d33")
 

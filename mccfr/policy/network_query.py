@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from abstraction.cards import combo_text
-from mccfr.cards.deck import class_text
-from mccfr.games.said import said_line
-from mccfr.policy.profile import Profile
+from mccfr.cards.full_deck import class_text
+from mccfr.games.line_text import said_line
 from mccfr.policy.query import answer_head, query
-from mccfr.solvers.deep.asked import Networks
-from mccfr.solvers.deep.dealt import NO_CARD
-from mccfr.solvers.deep.dealt_cfr import is_dealt
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.deep.sampled_cards import NO_CARD
+from mccfr.solvers.deep.sampled_cards_cfr import is_dealt
 
 
 def query_networks(

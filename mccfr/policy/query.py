@@ -8,20 +8,20 @@ import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.reading import NOWHERE
-from mccfr.games.said import said_line
+from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.line_text import said_line
 from mccfr.games.translation import Translation
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import given_actions
+from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
 
 def query(source: Behaviour, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
     """Return the strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
     source  a `Policy`, or `Profile(game, strategy)`
-    line    betting line, in the form of `mccfr.trees.lines` or as typed by users (`mccfr.games.said`)
+    line    betting line, in the form of `mccfr.trees.betting_lines` or as typed by users (`mccfr.games.line_text`)
     hand    one hand; None: every hand of the player's range.  Games without cards need none
     board   all board cards, or those dealt after the board with which the game begins; needed if there are several
 

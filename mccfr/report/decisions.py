@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.report.boards import NO_BOARD, ShownCards
+from mccfr.report.report_boards import NO_BOARD, ShownCards
 from mccfr.solvers.locked_tables import given_actions
 from mccfr.tables.strategy import Strategy
+from mccfr.trees.betting_lines import line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import line_text, put_in_chips, to_chips
 
 SCALE = 10_000
 """Probabilities are written as integer multiples of 1/SCALE."""

@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 
 from mccfr import __version__
 from mccfr.cards.grid import make_grid
-from mccfr.evaluation.curve import curve_svg
+from mccfr.evaluation.curve_svg import curve_svg
 from mccfr.games.game import Game
-from mccfr.report.averages import averages_section
-from mccfr.report.boards import ShownCards, shown_cards
+from mccfr.report.average_differences import averages_section
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
-from mccfr.report.page import script, style
+from mccfr.report.page_assets import script, style
+from mccfr.report.report_boards import ShownCards, shown_cards
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
-from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.average_strategies import stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
-from mccfr.solvers.deep.asked import is_unlisted
+from mccfr.solvers.deep.network_strategy import is_unlisted
 from mccfr.tables.strategy import Strategy
 from storage import durable
+from storage.atomic_outputs import check_output, contains, output
 from storage.checkpoint import Checkpoint
 from storage.json_files import read_bounded
-from storage.outputs import check_output, contains, output
 
 LIMIT_BYTES = 6_000_000
 BOARDS = 6

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mccfr.evaluation.flop_values import FlopReport
 from mccfr.report.document import GENERATOR, POLICY, is_report
-from mccfr.report.page import script, style
+from mccfr.report.page_assets import script, style
 from mccfr.runs.results.flop_tables import PageWriter, Table
 from storage import durable
-from storage.outputs import output
+from storage.atomic_outputs import output
 
 
 def _write(out: Path, title: str, found: FlopReport, tables: Mapping[str, Table]) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mccfr.config.tables import EvaluationConfig, RunSettings
+from mccfr.config.run_tables import EvaluationConfig, RunSettings
 
 NO_EVENT = 2**62
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from abstraction.kernels.compiling import told_of_compiling, working_seconds
-from mccfr.evaluation.steps import steps_reported
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter, duration_text
 from storage.held_directory import shown
 

@@ -10,9 +10,9 @@ of one infoset; columns are hands, buckets, or a single one.  The inner loops ru
 * Predictive regret matching plus (Farina, Kroer & Sandholm 2021), the last regret as prediction: next strategy from
   R_new + r.  R_new is [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
 
-A user's rule (`mccfr.solvers.rules`) replaces regret matching.  No minimiser depends on the scale of regrets, so
-callers omit constant factors of counterfactual values (deal weights, board probabilities).  Kernels compute in the
-dtype of the tables, float32 or float64; NormalHedge's line search is in float64.
+A user's rule (`mccfr.solvers.user_regret_rules`) replaces regret matching.  No minimiser depends on the scale of
+regrets, so callers omit constant factors of counterfactual values (deal weights, board probabilities).  Kernels compute
+in the dtype of the tables, float32 or float64; NormalHedge's line search is in float64.
 """
 
 from math import exp, log
@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit, part_njit
-from mccfr.noise import gain_share
+from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.regret import as_element
-from mccfr.solvers.rules import own_rule
+from mccfr.solvers.user_regret_rules import own_rule
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
 """Codes of the rules that turn regrets into a strategy.
@@ -43,7 +43,7 @@ _MOST_STEPS = 64  # Newton's method needs fewer than ten here
 class Step(NamedTuple):
     """Parameters of the kernels for one iteration of a variant.
 
-    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
+    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.user_regret_rules`)
     predicts  int64    NOTHING; with OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old + 2r or R_new
                        + r
     positive  float64  factor of positive regrets after this iteration's are added
@@ -181,7 +181,7 @@ def _normal_hedge(basis, rows, sigma, place):
 def gain(value, total, limit):
     """Return value - total, or 0 if the difference is within `limit` of `total` and so only rounding.
 
-    limit  relative; `mccfr.noise.gain_share` in the dtype of the values
+    limit  relative; `mccfr.common.float_tolerance.gain_share` in the dtype of the values
     """
     found = value - total
     return found if abs(found) > limit * abs(total) else total - total

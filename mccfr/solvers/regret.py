@@ -1,14 +1,14 @@
 """Regret matching and updates of table rows, action by action, for all sampled kernels.
 
-`mccfr.solvers.sampling.rows` does the same to a row of up to eight actions at once, with the same bits.  So sums here
-are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values may be
-float32 or float64.
+`mccfr.solvers.sampling.packed_rows` does the same to a row of up to eight actions at once, with the same bits.  So sums
+here are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values
+may be float32 or float64.
 """
 
 import numpy as np
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit
-from mccfr.rounding import added, lane_bits
+from mccfr.common.rounding import added, lane_bits
 
 _LANES = 8
 
@@ -157,7 +157,7 @@ def choose(weights, place, actions, u, even=False):
 def add(sums, start, actions, sigma, place, weight, word):
     """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
 
-    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.rounding`); unused for float64
+    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.common.rounding`); unused for float64
     """
     factor = as_element(sums, weight)
     for a in range(actions):

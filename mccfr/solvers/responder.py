@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import GameConfig
-from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
-from mccfr.config.tables import Config
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_chance.algorithm import PublicChance, public_chance_solver
-from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
+from mccfr.solvers.public.public_chance.public_chance_algorithm import PublicChance, public_chance_solver
+from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import BlockRows, Strategy
+from mccfr.tables.table_layout import TableLayout, TableSet, make_layout, private_tables
 
 PUBLIC, EXTERNAL = "public-chance-sampling", "external-sampling"
 SAMPLERS = (PUBLIC, EXTERNAL)

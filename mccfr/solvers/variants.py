@@ -18,8 +18,8 @@ iteration.  The weight of iteration t is then the product of ((s-1)/s)^γ_s over
 * HS-DCFR and HS-PCFR+: Zhang, McAleer & Sandholm, "Faster Game Solving via Hyperparameter Schedules" (AAAI 2026, arXiv
   2404.09097), equations 2 to 4 and section 3.2.
 
-Users may define variants (`mccfr.config.outside`) with regret rules (`mccfr.solvers.rules`) and `Ramp`s.  Any other
-schedule is a class derived from `Variant` that overrides `step`.
+Users may define variants (`mccfr.config.plugins`) with regret rules (`mccfr.solvers.user_regret_rules`) and `Ramp`s.
+Any other schedule is a class derived from `Variant` that overrides `step`.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,11 +28,11 @@ from functools import wraps
 from math import exp, inf, isfinite, isnan, log
 from typing import Any
 
-from mccfr.arguments import check_fields
-from mccfr.config.suggest import did_you_mean
+from mccfr.common.arguments import check_fields
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.config.spelling import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
-from mccfr.solvers.rules import RegretRule
-from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.solvers.user_regret_rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")

@@ -27,16 +27,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import Cards
-from mccfr.config.games import GameConfig
-from mccfr.config.solvers import CfrBrConfig, ExternalSamplingConfig
-from mccfr.config.tables import Config
+from mccfr.cards.base import Cards
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import CfrBrConfig, ExternalSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.public.cfr_br import trunk_game
-from mccfr.solvers.public.public_chance.responding import TRUNK
+from mccfr.solvers.public.cfr_br_algorithm import trunk_game
+from mccfr.solvers.public.public_chance.sampled_board_responses import TRUNK
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.tables.table_layout import TableSet, private_tables, table_name
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 Floats = npt.NDArray[np.float64]

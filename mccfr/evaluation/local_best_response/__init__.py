@@ -28,7 +28,7 @@ approximate: before the flop its equity comes from `LOOKED_BOARDS` boards. The r
 Small games are enumerated: every deal and every action of the policy is followed, and the value is exact.
 """
 
-from mccfr.evaluation.local_best_response.evaluate import (
+from mccfr.evaluation.local_best_response.lbr_evaluation import (
     DEFAULT_HANDS,
     LEAST_HANDS,
     LocalBestResponse,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.local_best_response.dealt import ResponderDeal
-from mccfr.evaluation.local_best_response.kernels import shared_out
+from mccfr.evaluation.local_best_response.range_kernels import shared_out
+from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
-from mccfr.games.reading import NOWHERE, OVER
-from mccfr.policy.profile import Profile
+from mccfr.games.line_lookup import NOWHERE, OVER
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import row_starts
 

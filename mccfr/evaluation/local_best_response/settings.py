@@ -6,8 +6,8 @@ from math import floor
 from typing import Any, NamedTuple
 
 from mccfr.games.betting import BettingState, amount_text, fold_value, raise_bounds
-from mccfr.games.in_tree import InTree, TreeState
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.identity_translation import IdentityTranslation, TreeState
+from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.translation import Translation
 from mccfr.trees.compiled import DECISION
 
@@ -18,7 +18,7 @@ SOLVED_SIZES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0)
 """Bet sizes against re-solving, as shares of the pot after a call: common ones, since each of them must be solved."""
 _KEPT = 1 << 16  # cached results: the same states occur in many hands
 Place = tuple[int, int]
-"""The translation of a line into the tree: `node` and `closed` of a `Reading`."""
+"""The translation of a line into the tree: `node` and `closed` of a `LineReading`."""
 Chips = tuple[float, float]
 """(player 0's chips whatever the cards, chips multiplied by the showdown result)."""
 
@@ -55,7 +55,9 @@ def streets_that_look(setting: str) -> set[int]:
 class ResponderBetting:
     """The real betting with the responder's action set; results are cached."""
 
-    def __init__(self, betting: Translation | InTree, setting: str, solved_from: int | None = None) -> None:
+    def __init__(
+        self, betting: Translation | IdentityTranslation, setting: str, solved_from: int | None = None
+    ) -> None:
         """Take the betting and one of SETTINGS; from street `solved_from` on the sizes are SOLVED_SIZES.
 
         With a `Translation` the bets are real amounts of the setting. If the tree holds every bet, setting 1 folds
@@ -85,7 +87,7 @@ class ResponderBetting:
 
     def _actions(self, state: Any) -> list[str]:
         """Return the responder's actions at a decision: fold, check or call, raises ascending."""
-        if isinstance(self.betting, InTree):
+        if isinstance(self.betting, IdentityTranslation):
             legal = self.betting.actions(state)
             only = ("f", "c") if self.setting == "1" and "c" in legal else legal
             return [action for action in legal if action in only]
@@ -127,7 +129,7 @@ class ResponderBetting:
         """Return the payoffs if both players only check and call from here on."""
         if isinstance(state, BettingState):
             return 0.0, state.to_call
-        assert isinstance(self.betting, InTree) and isinstance(state, TreeState)
+        assert isinstance(self.betting, IdentityTranslation) and isinstance(state, TreeState)
         legal = self.betting.actions(state)
         action = "c" if "c" in legal else next(action for action in legal if action != "f")
         after = self.apply(state, action)
@@ -137,7 +139,7 @@ class ResponderBetting:
 
     def _taken_for(self, place: Place, state: Any, action: str) -> list[tuple[Place, float]]:
         """Return the policy's possible translations of the responder's action at a place, with probabilities."""
-        found = self.betting.outcomes(Reading(place[0], 1.0, place[1]), state, action)
+        found = self.betting.outcomes(LineReading(place[0], 1.0, place[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in found]
 
     def _answers(self, place: Place, state: Any) -> list[tuple[str, Place]]:
@@ -149,7 +151,7 @@ class ResponderBetting:
         if node == NOWHERE or not self.decides[node]:
             return [("c", self._taken_for(place, state, "c")[0][0])]
         found: list[tuple[str, Place]] = []
-        for number, action in enumerate(self.betting.real_actions(Reading(node, 1.0, closed), state)):
+        for number, action in enumerate(self.betting.real_actions(LineReading(node, 1.0, closed), state)):
             calls_a_forgotten_bet = action == "c" and closed != NOWHERE
             found.append((action, (closed if calls_a_forgotten_bet else self.betting.child(node, number), NOWHERE)))
         return found

@@ -5,7 +5,7 @@ folder and imported only when something is measured.
 """
 
 from mccfr.evaluation.methods.method import EvaluationLine, Method
-from mccfr.evaluation.methods.options import BoardOptions, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.methods.registry import (
     check_method,
     line_kind,

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
 from mccfr.evaluation.methods.method import Method, Record
-from mccfr.evaluation.methods.options import BoardOptions, MethodOptions, declared, flags
-from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions, declared, flags
 
 if TYPE_CHECKING:
-    from mccfr.policy.profile import Profile
+    from mccfr.policy.strategy_profile import Profile
 
 _NOTHING = dict.fromkeys(
     (

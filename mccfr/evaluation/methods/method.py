@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from mccfr.evaluation.methods.options import BoardOptions, MethodOptions
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.games.game import Game
-    from mccfr.policy.profile import Profile
+    from mccfr.policy.strategy_profile import Profile
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Record = Mapping[str, Any]

@@ -1,6 +1,6 @@
 """Registry of evaluation methods, built-in and user-defined.
 
-See `mccfr.config.outside` for how user-defined methods are loaded from a configuration, the command line or entry
+See `mccfr.config.plugins` for how user-defined methods are loaded from a configuration, the command line or entry
 points.
 """
 
@@ -8,25 +8,25 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mccfr.config import outside
-from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO
-from mccfr.evaluation.methods.abstract import AbstractMethod
-from mccfr.evaluation.methods.bounds import BoundsMethod
-from mccfr.evaluation.methods.exact import ExactMethod
-from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
-from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
+from mccfr.common.user_code import UserCodeError, calling
+from mccfr.config import plugins
+from mccfr.config.run_tables import AUTO
+from mccfr.config.spelling import did_you_mean
+from mccfr.evaluation.methods.abstract_method import AbstractMethod
+from mccfr.evaluation.methods.bounds_method import BoundsMethod
+from mccfr.evaluation.methods.exact_method import ExactMethod
+from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
+from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.options import Declared, MethodOptions, declared
-from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
-from mccfr.evaluation.methods.self_consistency import SelfConsistencyMethod
-from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
-from mccfr.user_code import UserCodeError, calling
+from mccfr.evaluation.methods.option_structs import Declared, MethodOptions, declared
+from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
+from mccfr.evaluation.methods.self_consistency_method import SelfConsistencyMethod
+from mccfr.evaluation.methods.trained_br_method import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
-    from mccfr.policy.profile import Profile
+    from mccfr.policy.strategy_profile import Profile
 
 _METHODS: dict[str, Method] = {
     method.name: method
@@ -49,17 +49,17 @@ def load_method(name: str, beside: Sequence[Path] = ()) -> None:
 
     beside  directories searched first for the module
     """
-    if outside.is_reference(name) and not outside.is_loaded(outside.METHODS, name):
-        outside.load(outside.METHODS, name, "method", beside)
+    if plugins.is_reference(name) and not plugins.is_loaded(plugins.METHODS, name):
+        plugins.load(plugins.METHODS, name, "method", beside)
 
 
 def method_named(name: str) -> Method:
     """Return the method of a name; `ValueError` if it is unknown or not loaded."""
     if name in _METHODS:
         return _METHODS[name]
-    found = outside.find(outside.METHODS, name)
+    found = plugins.find(plugins.METHODS, name)
     if found is None:
-        known = [*_METHODS, *outside.installed(outside.METHODS)]
+        known = [*_METHODS, *plugins.installed(plugins.METHODS)]
         near = did_you_mean(name, known)
         raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class{near}")
     if not (isinstance(found, type) and issubclass(found, Method)):
@@ -67,7 +67,7 @@ def method_named(name: str) -> Method:
     if not (isinstance(found.options, type) and issubclass(found.options, MethodOptions)):
         raise UserCodeError(
             f"evaluation method {name!r}: its options are {found.options!r}; a class derived from "
-            "mccfr.evaluation.methods.options.MethodOptions is needed"
+            "mccfr.evaluation.methods.option_structs.MethodOptions is needed"
         )
     with calling(found):
         method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
@@ -106,7 +106,7 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
     """
     if _is_at_hand(name):
         return method_named(name).line
-    return EvaluationLine if outside.is_reference(name) else None
+    return EvaluationLine if plugins.is_reference(name) else None
 
 
 def record_text(record: Record, took: str) -> str:
@@ -123,7 +123,7 @@ def options_of_all() -> dict[str, Declared]:
 
 def _is_at_hand(name: str) -> bool:
     """Return whether the method is available without an import."""
-    return name in _METHODS or outside.is_loaded(outside.METHODS, name)
+    return name in _METHODS or plugins.is_loaded(plugins.METHODS, name)
 
 
 def measure(

@@ -17,6 +17,6 @@ On each board all pairs of hands meet (`mccfr.evaluation.head_to_head`), so only
 its own responder, trained and chosen separately.
 """
 
-from mccfr.evaluation.trained_best_response.evaluate import TrainedBestResponse, trained_best_response
+from mccfr.evaluation.trained_best_response.trained_br_evaluation import TrainedBestResponse, trained_best_response
 
 __all__ = ["TrainedBestResponse", "trained_best_response"]

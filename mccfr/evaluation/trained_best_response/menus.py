@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
+from mccfr.evaluation.compatible_games import same_tree
 from mccfr.evaluation.joint_tree import JointTree, joint_tree
-from mccfr.evaluation.same_game import same_tree
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import STREET_NAMES, MenuGame, check_opening, menu_targets

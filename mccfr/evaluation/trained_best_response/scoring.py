@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.head_to_head import SeatedPolicies, check_strategy, seated_boards
-from mccfr.evaluation.units import Units
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.head_to_head import PolicyPair, check_strategy, seated_boards
+from mccfr.evaluation.samples import SampledWork
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import BoardSource
-from mccfr.tables.layout import table_name
+from mccfr.tables.table_layout import table_name
 
 Floats = npt.NDArray[np.float64]
 
 
-class Won(Units):
+class ResponderScores(SampledWork):
     """Boards on which R responders play a policy.
 
     A sample has 2·R + 1 numbers: each responder's chips in seat 0 and seat 1, summed over pairs of hands, and the
@@ -29,7 +29,7 @@ class Won(Units):
             check_strategy(side)
         games = responders[0].game, policy.game
         self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, ordered=True) for game in games]
-        self._tables = [SeatedPolicies(responder, policy) for responder in responders]
+        self._tables = [PolicyPair(responder, policy) for responder in responders]
         self.listed = self._sources[0].listed
         self.fields = 2 * len(responders) + 1
 

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
+from mccfr.common.signals import SIGNALS
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
-from mccfr.policy.profile import Profile
-from mccfr.signals import SIGNALS
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
-from storage.space import available_memory_bytes
+from mccfr.tables.table_layout import TableSet, table_name
+from storage.free_space import available_memory_bytes
 
 WAYS = {"regret matching": matched, "the largest regret": best}
 """Ways for a responder to play by its regrets, by their names in records."""

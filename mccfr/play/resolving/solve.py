@@ -27,12 +27,12 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
-from mccfr.play.resolving.spot import Spot, Tables
-from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling
+from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.solvers.public.public_chance.sampled_board_responses import OPTIONS, RespondedSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
-from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import row_starts
+from mccfr.tables.table_layout import table_name
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("resolving", "maxmargin", "unsafe")

@@ -26,27 +26,27 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.file import config_from
-from mccfr.config.outside import Kept, guests, sources
-from mccfr.config.solvers import DeepCfrConfig
-from mccfr.games.catalogue import build_game, game_files
+from mccfr.config.plugins import NamedCode, guests, sources
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game, game_files
 from mccfr.policy.checks import Provenance
-from mccfr.policy.replacing import provenance_of
-from mccfr.solvers.deep.asked import Networks
-from mccfr.solvers.deep.dealt import view
-from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
-from mccfr.solvers.deep.features import VERSION, column_names
+from mccfr.policy.overwrite import provenance_of
 from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
-from mccfr.solvers.deep.learned import make_network
+from mccfr.solvers.deep.network_inputs import VERSION, column_names
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.deep.sampled_cards import view
+from mccfr.solvers.deep.sampled_cards_cfr import is_dealt, make_dealt_network
+from mccfr.solvers.deep.training_state import make_network
 from storage import durable
+from storage.atomic_outputs import output
 from storage.damage import DamagedError, reading
 from storage.directory_lock import read_directory
 from storage.json_files import parse_json, typed
-from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
+from storage.manifest_files import file_entries, file_problems, listed_files
 from storage.npy import npy_pieces, read_npy
-from storage.outputs import output
 
 MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 2
 
@@ -148,7 +148,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
     config = config_from(
         {"game": meta["game"], "solver": meta["solver"]},
         str(path / MANIFEST),
-        kept=Kept(path, meta.get("code_sha256", {})),
+        kept=NamedCode(path, meta.get("code_sha256", {})),
     )
     if not isinstance(config.solver, DeepCfrConfig):
         raise ValueError(f"{path / MANIFEST} names an algorithm that makes no networks: export them again")

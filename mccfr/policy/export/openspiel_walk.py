@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.cards.listed import ListedCards
-from mccfr.policy.profile import Behaviour
+from mccfr.cards.card_lists import ListedCards
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION
-from mccfr.trees.lines import line_text
 
 MAX_HISTORIES = 5_000_000
 _TOLERANCE = 1e-9

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from abstraction.buckets import Abstraction
-from mccfr.config import outside
-from mccfr.config.file import changed_keys, to_document
-from mccfr.config.tables import Config
-from mccfr.games.catalogue import game_files
-from mccfr.solvers.configured import opponents_buckets
-from mccfr.solvers.turns import turns_of
+from mccfr.config import plugins
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import changed_keys, to_document
+from mccfr.games.registry import game_files
+from mccfr.solvers.game_from_config import opponents_buckets
+from mccfr.solvers.out_of_core import turns_of
 from storage.damage import reading
 from storage.manifest import content_hash
 
@@ -62,7 +62,7 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
         identity["run"] = {"strata": config.run.strata}
         if "interval" in document.get("run", {}):
             identity["run"]["interval"] = config.run.interval
-        if config.tables.resident is not None:
+        if config.tables.memory_budget is not None:
             blocks, iterations = turns_of(config)
             identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
     if config.abstraction is not None:
@@ -83,9 +83,9 @@ def _sha256(path: Path) -> str:
         return sha256(path.read_bytes()).hexdigest()
 
 
-def trained_code(config: Config) -> list[outside.Source]:
+def trained_code(config: Config) -> list[plugins.Source]:
     """Return the sources of a user-defined game, algorithm and variant."""
-    found = outside.sources(to_document(config))
+    found = plugins.sources(to_document(config))
     return [source for (table, _), source in found.items() if table != "evaluation"]
 
 

@@ -4,7 +4,7 @@ A run directory is self-contained. It has `config.toml` with every default, copi
 `manifest.json` with the run's identity. The identity includes game, solver and table formats, but not limits, workers
 and evaluation points.
 
-User code named in a configuration (`mccfr.config.outside`) stays in its place. The manifest has the SHA-256 of its
+User code named in a configuration (`mccfr.config.plugins`) stays in its place. The manifest has the SHA-256 of its
 file, and for training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
 """
 
@@ -22,30 +22,30 @@ import msgspec
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
-from mccfr.config import outside
-from mccfr.config.file import (
+from mccfr.config import plugins
+from mccfr.config.game_tables import OpaqueGame
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.config.solver_tables import OpaqueSolver
+from mccfr.config.toml_files import (
     config_from,
     load_document,
     opaque_config,
     to_document,
 )
-from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import OpaqueSolver
-from mccfr.config.tables import AbstractionConfig, Config
-from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
-from mccfr.runs.directory import records
+from mccfr.games.registry import game_files
+from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.identity import IdentityFields, identity_document, trained_code
-from mccfr.solvers.configured import configured_game, opponents_buckets
+from mccfr.solvers.game_from_config import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import TableLayout
+from mccfr.tables.table_layout import TableLayout
 from storage import durable
 from storage.damage import reading
 from storage.held_directory import errors_shown
 from storage.json_files import typed
-from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
+from storage.run_lock import Holder, RunLock, holder_of, is_held, noted
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 4
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
@@ -133,11 +133,11 @@ class Run:
 
     def read(self, name: str) -> list[dict[str, Any]]:
         """Return all valid lines of a journal of the run; [] if it does not exist."""
-        return records.read(self.path(name))
+        return journal_records.read(self.path(name))
 
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
         """Yield the valid lines of a journal of the run, the last first, reading no more than is used."""
-        return records.backwards(self.path(name))
+        return journal_records.backwards(self.path(name))
 
 
 def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
     import tomli_w
 
     document = to_document(config)
-    sources, code = game_files(config.game, base), outside.sources(document)
+    sources, code = game_files(config.game, base), plugins.sources(document)
     if sources or code:
         durable.make_dir(temporary / INPUTS)
         for key, source in sources.items():
@@ -281,7 +281,7 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
         if abstraction is not None:
             raise
         document, source = load_document(directory / CONFIG), str(directory / CONFIG)
-        config = opaque_config(document, source) if outside.guests(document) else config_from(document, source)
+        config = opaque_config(document, source) if plugins.guests(document) else config_from(document, source)
         return Run(directory, config, read_run_manifest(directory), lacks=" ".join(str(error).split()))
 
 
@@ -294,7 +294,7 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
     """Open a run directory.
 
     abstraction  present path of the run's card abstraction, if it was moved; another abstraction raises
-    opaque       do not import user code: a user-defined game or solver is only a name. Otherwise `mccfr.config.outside`
+    opaque       do not import user code: a user-defined game or solver is only a name. Otherwise `mccfr.config.plugins`
                  decides what may be imported, and raises `ValueError` for the rest
 
     Raises `ValueError` or `DamagedError` with one sentence for a directory that is not a run, or a damaged one. Raises
@@ -305,11 +305,11 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    if opaque and outside.guests(document):
+    if opaque and plugins.guests(document):
         config = opaque_config(document, source_of_it)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
-    config = config_from(document, source_of_it, kept=outside.Kept(directory, manifest.get("code_sha256", {})))
+    config = config_from(document, source_of_it, kept=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import Checkpoint, checkpoint_path, identity_problem
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -21,7 +21,7 @@ class WorkerFields(msgspec.Struct, frozen=True):
     due: _Count = 0  # of a stratum: remainder of rounding its iterations, in units of 1/(sum of shares)
 
 
-class TurnFields(msgspec.Struct, frozen=True):
+class BlockScheduleFields(msgspec.Struct, frozen=True):
     """Position of an out-of-core schedule: blocks trained, and nodes touched at the start of the cycle."""
 
     ended: _Count
@@ -39,7 +39,7 @@ class StateFields(msgspec.Struct, frozen=True):
     iterations_weight: float
     kept: bool = False
     measured: bool = False  # its strategy was due for evaluation
-    turns: TurnFields | None = None
+    turns: BlockScheduleFields | None = None
 
 
 def check_own(run: Run, found: Checkpoint) -> Checkpoint:
@@ -56,7 +56,7 @@ def check_own(run: Run, found: Checkpoint) -> Checkpoint:
 def open_own(run: Run, number: int) -> Checkpoint:
     """Open a checkpoint of a run with its blocks; for the session that holds the run's lock.
 
-    Raises as `storage.blocks.open_whole` and `check_own`.
+    Raises as `storage.block_tables.open_whole` and `check_own`.
     """
     return check_own(run, open_whole(checkpoint_path(run.path(CHECKPOINTS), number)))
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from mccfr.runs.directory.run import Run, worker_of
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 
 _LOOK_SECONDS = 0.1
 

@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit
+from mccfr.common.rounding import LARGEST_VARIANCE
 from mccfr.games.game import Game
-from mccfr.rounding import LARGEST_VARIANCE
 from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.lines import own_actions
+from mccfr.tables.table_layout import TableSet
+from mccfr.trees.betting_lines import own_actions
 
 TRENDS = "trends.jsonl"
 SENTINELS = 16

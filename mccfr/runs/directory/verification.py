@@ -6,7 +6,7 @@ from typing import Any
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
-from mccfr.runs.directory import records
+from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.run import (
     CHECKPOINTS,
     JOURNAL,
@@ -17,9 +17,9 @@ from mccfr.runs.directory.run import (
 )
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.solvers.configured import opponents_buckets
+from mccfr.solvers.game_from_config import opponents_buckets
 from storage import checkpoint as checkpoints
-from storage.blocks import block_problems
+from storage.block_tables import block_problems
 from storage.checkpoint import identity_problem
 from storage.damage import DamagedError
 from storage.directory_lock import ReadLock
@@ -117,6 +117,6 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
                 raise
         else:
             problems += found if lock.is_in_place() else []  # a removed checkpoint no longer belongs to the run
-    for name in records.JOURNALS:
-        problems += records.problems(run.path(name))
+    for name in journal_records.JOURNALS:
+        problems += journal_records.problems(run.path(name))
     return problems

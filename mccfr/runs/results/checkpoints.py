@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
 from mccfr.runs.directory.state import check_own
-from mccfr.tables.layout import TableSet
+from mccfr.tables.table_layout import TableSet
 from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.locked_checkpoints import open_locked
 

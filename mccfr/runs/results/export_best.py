@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from mccfr.evaluation.methods import measure, method_named, record_text
-from mccfr.evaluation.methods.options import declared
+from mccfr.evaluation.methods.option_structs import declared
 from mccfr.games.game import Game
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import EVALUATING, Reporter
-from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.average_strategies import stored_average
+from mccfr.runs.results.checkpoint_evaluator import given_to
 from mccfr.runs.results.checkpoints import best_checkpoint, read_checkpoint
-from mccfr.runs.results.evaluator import given_to
 
 
 def chosen_checkpoint(run: Run, game: Game, name: str, reporter: Reporter) -> int:

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from mccfr.config.tables import Config, ExportConfig
+from mccfr.config.run_tables import Config, ExportConfig
 from mccfr.games.game import Game
-from mccfr.policy.export.formats import PROVENANCE, check_format
-from mccfr.policy.replacing import replaceable
-from storage.outputs import check_output
+from mccfr.policy.export.export_formats import PROVENANCE, check_format
+from mccfr.policy.overwrite import replaceable
+from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from abstraction.cards import RANKS, cards_text
 from mccfr.evaluation.flop_values import FlopReport, Flops, flop_report, some_flops
-from mccfr.evaluation.units import Effort
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.samples import Effort
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.solved_flops import has_hands, solved_flops, typed_spot
 from mccfr.runs.results.targets import Reference, open_target
 from storage import durable
-from storage.outputs import begins_with, check_output, output
+from storage.atomic_outputs import begins_with, check_output, output
 
 POSITIONS = "oop", "ip"
 SUBSETS = 49, 95, 184

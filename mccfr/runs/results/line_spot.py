@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.file import opaque_config
-from mccfr.config.games import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.toml_files import opaque_config
 from mccfr.games.holdem_subgame import FILE_STACK
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy

@@ -8,21 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
-from abstraction.ranges import read_range
-from mccfr.config.file import config_from, load_config, to_document
-from mccfr.config.games import HoldemSubgame
-from mccfr.config.spot import spot_document
-from mccfr.config.tables import Config
+from abstraction.range_notation import read_range
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.run_tables import Config
+from mccfr.config.spot_table import spot_document
+from mccfr.config.toml_files import config_from, load_config, to_document
 from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, pair_weights
-from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.solvers.public.best_response import hand_values
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 _PLAYER_COLUMNS = 4
 _FLOP_CARDS = 3
@@ -61,7 +61,7 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
     return possible
 
 
-class SolvedFlops(Units):
+class SolvedFlops(SampledWork):
     """Samples of a spot, one per flop: class sums as in `LineOnFlops`, and the exploitability reached.
 
     The exploitability is a share of the pot.

@@ -10,9 +10,9 @@ from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import Run, is_run, open_run
-from mccfr.runs.results.averages import checkpoint_average, checkpoint_networks, stored_average
+from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks, stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
-from mccfr.solvers.deep.asked import Networks, is_unlisted
+from mccfr.solvers.deep.network_strategy import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, is_checkpoint
 

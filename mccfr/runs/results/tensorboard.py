@@ -21,7 +21,7 @@ import crc32c
 from mccfr.runs.directory.run import EVALUATIONS, METRICS, Run
 from mccfr.runs.directory.trends import TRENDS
 from storage import durable
-from storage.outputs import check_output, contains
+from storage.atomic_outputs import check_output, contains
 
 _MASK = 0xA282EAD8
 _NAME = "events.out.tfevents.mccfr"

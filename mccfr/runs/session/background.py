@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from mccfr.signals import UNAWAITED
+from mccfr.common.signals import UNAWAITED
 
 Result = TypeVar("Result")
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.tables.layout import TableLayout
-from storage.pages import gives_huge_pages
+from mccfr.tables.table_layout import TableLayout
+from storage.huge_page_counts import gives_huge_pages
 
 _BYTES, _GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.27)
 """Table sizes in bytes, and the speed of external sampling with huge pages relative to 4 KiB pages

@@ -11,7 +11,7 @@ from typing import Any
 
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import Reporter
-from storage import durable, space
+from storage import durable, free_space
 from storage.damage import UnreadableError
 
 _HELD_LINES = 10_000  # per journal; the oldest are dropped beyond it
@@ -26,7 +26,7 @@ def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str =
     what = error.strerror or str(error)
     text = f"{error.filename or path}: {' '.join(what.split())}: {qualifier}{needed_bytes:,} bytes are needed"
     try:
-        return f"{text} and {space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
+        return f"{text} and {free_space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
     except OSError:
         return text
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableLayout
-from mccfr.tables.narrow import number_dtype
+from mccfr.tables.int16_cells import number_dtype
+from mccfr.tables.table_layout import TableLayout
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import TERMINAL
-from mccfr.trees.lines import line_text
-from storage.formats import NotFiniteError
+from storage.table_formats import NotFiniteError
 
 _ADDITIONS = 1e9
 """Number of additions to a cell, with weights, that a table should be able to hold."""

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LIVE, Run
-from mccfr.runs.session.pool import InlinePool, Pool, ProcessPool
-from mccfr.runs.session.strata.frames import live_specs
-from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
-from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
+from mccfr.runs.session.strata.block_pools import InlineBlockPool, ProcessBlockPool
+from mccfr.runs.session.strata.block_slots import live_specs
+from mccfr.runs.session.strata.strata_pool import InlineStrata, StrataPool
+from mccfr.runs.session.worker_pool import InlinePool, Pool, ProcessPool
 from mccfr.solvers.registry import algorithm_of
 from storage.cleanup import closed_after
-from storage.live import create_live
+from storage.live_tables import create_live
 
 
 def training_problem(config: Config) -> str | None:
@@ -52,8 +52,8 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
     """Return the pool class for a configuration."""
     processes = config.run.workers > 0
-    if config.tables.resident is not None:
-        return TurnsPool if processes else InlineTurns
+    if config.tables.memory_budget is not None:
+        return ProcessBlockPool if processes else InlineBlockPool
     if config.run.strata is not None:
         return StrataPool if processes else InlineStrata
     return ProcessPool if processes else InlinePool

@@ -7,8 +7,8 @@ from functools import partial
 from mccfr.runs.directory.run import CHECKPOINTS, Run, lock
 from mccfr.runs.directory.state import open_own
 from mccfr.runs.reporter import Reporter
-from storage import aside
-from storage.blocks import SET_ASIDE, block_problems
+from storage import set_aside
+from storage.block_tables import SET_ASIDE, block_problems
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
 from storage.damage import DamagedError, UnreadableError
 from storage.held_directory import shown
@@ -17,7 +17,7 @@ from storage.held_directory import shown
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
-    Damaged checkpoints get a note, so that they and their blocks are kept (`storage.aside`).
+    Damaged checkpoints get a note, so that they and their blocks are kept (`storage.set_aside`).
 
     Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """
@@ -41,10 +41,10 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     for number in numbers:
         name = checkpoint_path(root, number).name
         if number > found.number:
-            aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
+            set_aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
         elif number < found.number:
             _note_if_damaged(run, number)
-    aside.note_sound(run.directory, found.number)
+    set_aside.note_sound(run.directory, found.number)
     return open_own(run, found.number)
 
 
@@ -57,7 +57,7 @@ def _note_if_damaged(run: Run, number: int) -> None:
         with advising(run, number):
             open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), number))
     except (DamagedError, ValueError) as error:
-        aside.note_damage(run.directory, number, [str(error)])
+        set_aside.note_damage(run.directory, number, [str(error)])
 
 
 @contextmanager
@@ -92,5 +92,5 @@ def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> No
                 f"again and keep the old ones in {SET_ASIDE}/"
             )
         for number in there if numbers is None else numbers:
-            target = aside.set_aside(run.directory, number, "put aside by the user")
+            target = set_aside.set_aside(run.directory, number, "put aside by the user")
             reporter.message(f"checkpoint {number} is kept in {target}, and the run does not go on from it")

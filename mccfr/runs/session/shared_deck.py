@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mccfr.cards.cards import Cards
+from mccfr.cards.base import Cards
 from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells

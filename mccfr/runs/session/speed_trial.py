@@ -20,14 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.solvers import ExternalSamplingConfig, SampledConfig
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig, SampledConfig
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm
 from mccfr.solvers.solver import Share, Solver
-from mccfr.tables.layout import TableLayout, private_tables
-from storage import space
+from mccfr.tables.table_layout import TableLayout, private_tables
+from storage import free_space
 
 _FEWEST_BUCKETS = 10
 _SORTED_DEALS = 100_000  # deals to estimate the winnings by which buckets are sorted
@@ -61,7 +61,7 @@ def measured_play(config: Config, game: Game, layout: TableLayout, seconds: floa
     Raises `ValueError` for an abstraction that is not built.
     """
     algorithm, workers, speed = algorithm_of(config), max(1, config.run.workers), None
-    if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * space.available_memory_bytes()):
+    if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * free_space.available_memory_bytes()):
         threads = workers if algorithm.traits.one_process else 1
         own = _Training(
             algorithm.solver(game, private_tables(layout), Share(workers=threads)), None, config.run.iterations
@@ -237,7 +237,7 @@ class _Grouped:
 
 
 class _GroupedDealer:
-    """A `mccfr.cards.cards.Dealer` with groups instead of buckets."""
+    """A `mccfr.cards.base.Dealer` with groups instead of buckets."""
 
     def __init__(self, dealer: Any, groups: list[npt.NDArray[np.int32]]) -> None:
         self._dealer, self._groups = dealer, groups

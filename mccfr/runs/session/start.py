@@ -13,23 +13,23 @@ from functools import cached_property
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
-from mccfr.config.tables import Config, RunSettings
-from mccfr.games.catalogue import build_game
+from mccfr.config.run_tables import Config, RunSettings
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
-from mccfr.runs.results.evaluator import check_evaluation, passed_over
+from mccfr.runs.results.checkpoint_evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
-from mccfr.runs.session.growing import check_grown_from
-from mccfr.runs.session.plan import planned_layout, room_problem
+from mccfr.runs.session.initial_tables import check_grown_from
 from mccfr.runs.session.pools import training_problem
-from mccfr.solvers.configured import configured_game, opponents_buckets, stratified, with_opponents
+from mccfr.runs.session.run_plan import planned_layout, room_problem
+from mccfr.solvers.game_from_config import configured_game, opponents_buckets, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import TableLayout
-from storage.live import sweep_live
+from mccfr.tables.table_layout import TableLayout
+from storage.live_tables import sweep_live
 
 Room = Callable[[Config, Game, TableLayout, Path], str | None]
 """Returns, as `room_problem`, a sentence if memory or disk are too small for a run."""

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.limits import limit_problems
-from mccfr.config.table import first_refused
-from mccfr.config.tables import RunSettings
+from mccfr.config.run_tables import RunSettings
+from mccfr.config.table_base import first_refused
+from mccfr.config.value_limits import limit_problems
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.export_place import export_path
 from mccfr.runs.session.pools import PoolOpener, open_pool
-from mccfr.runs.session.session import Outcome, train
+from mccfr.runs.session.training_session import Outcome, train
 from storage.held_directory import HeldDirectory, errors_shown
 
 
@@ -54,8 +54,8 @@ def _exported(run: Run, game: Game, reporter: Reporter, outcome: Outcome) -> Pat
     if outcome.signal is not None or export is None:
         return None
     # Imported here because most runs export nothing.
-    from mccfr.runs.results.export import ExportOptions, export_run
     from mccfr.runs.results.export_best import chosen_checkpoint
+    from mccfr.runs.results.run_export import ExportOptions, export_run
 
     number = outcome.checkpoint if export.best is None else chosen_checkpoint(run, game, export.best, reporter)
     options = ExportOptions(export.format, export.quantise, number, replace=run.replace)

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.outside import grant
+from mccfr.config.plugins import grant
 from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import SharedGame, map_buckets
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableLayout, TableSet, kernel_arrays
 from storage.mapping import Region, map_cells, map_regions, regions_from_json
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS = 0.0005, 0.005

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.solvers.deep.memory import Memory, Merged, SampleOrder, merge, merge_some
 from mccfr.solvers.deep.network import Array, Network
+from mccfr.solvers.deep.sample_memory import Memory, MergedSamples, SampleOrder, merge, merge_some
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
 LONGEST_GRADIENT = 1.0
@@ -103,7 +103,7 @@ class MergedBatches:
     """Minibatches of a memory of listed infosets, with samples of one infoset merged."""
 
     def __init__(
-        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: Merged, start: int
+        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: MergedSamples, start: int
     ) -> None:
         """Prepare minibatches of `batch` samples (None: all) from the first `held` samples of a memory.
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit, part_njit
-from mccfr.rng import ACTIONS, seed_stream, uniform
+from mccfr.common.rng import ACTIONS, seed_stream, uniform
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 TRAVERSER, START, STOP, SEED, NUMBER = range(5)

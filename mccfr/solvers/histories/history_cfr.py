@@ -13,7 +13,7 @@ Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) skips histories that
 counterfactual values are 0, so regrets and average strategies do not change.
 
 With `best_response` a player plays a best response everywhere (CFR-BR) or where its own reach is 0
-(`mccfr.solvers.histories.responding`).
+(`mccfr.solvers.histories.history_responses`).
 
 Values are float64 throughout; tables are float32 or float64.
 """
@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
-from mccfr.solvers.histories.responding import respond
+from mccfr.solvers.histories.history_responses import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
@@ -330,7 +330,7 @@ class HistoryCfr:
         """Prepare a game; `tables` None means fresh ones, and `best_response` is one of `BEST_RESPONSES`.
 
         Raises `ValueError` for an unknown dtype, for tables that do not fit, and for CFR-BR with simultaneous updates.
-        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.expanded` puts
+        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.history_tree` puts
         them into it).
         """
         check_best_response(best_response, variant)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
-from mccfr.solvers.public.narrow_rows import NarrowRows
+from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_arrays import (
@@ -29,10 +29,10 @@ from mccfr.solvers.public.street_arrays import (
     one_value,
     street_tables,
 )
-from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
+from mccfr.solvers.public.walk_threads import WalkThread, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
-from mccfr.trees.streets import street_members
+from mccfr.trees.street_trees import street_members
 
 _BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 IN_PLACE_CELLS = 1 << 17
@@ -52,7 +52,7 @@ class Walk:
         sums: bool = False,
         follow: bool = True,
         noted: Sequence[npt.NDArray[np.float64]] | None = None,
-        narrow: tuple[NarrowRows, NarrowRows] | None = None,
+        narrow: tuple[Int16Rows, Int16Rows] | None = None,
     ) -> None:
         """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
@@ -107,7 +107,7 @@ class Walk:
         first, stop = public.boards.root.tolist()
         scope = Scope(player, player, first, stop, respond_from, self._sums)
 
-        def work(crew: Crew, scratch: StreetScratch) -> None:
+        def work(crew: WalkThread, scratch: StreetScratch) -> None:
             value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)

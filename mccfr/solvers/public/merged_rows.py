@@ -1,8 +1,8 @@
 """Merges hands that are alike up to suits into one column, so that rows can be updated in place.
 
 A row can be updated when it is visited if its bucket occurs on one walked board only.  Boards that differ by a renaming
-of suits are walked once (`mccfr.cards.symmetry`), so this holds for buckets of one hand up to renamings.  On its board
-a bucket may still hold several hands.  These have one strategy, and
+of suits are walked once (`mccfr.cards.suit_symmetry`), so this holds for buckets of one hand up to renamings.  On its
+board a bucket may still hold several hands.  These have one strategy, and
 
 * equal deal weights, if no renaming that takes them to each other changes the ranges;
 * equal reach, since earlier play is alike too;
@@ -23,8 +23,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.symmetry import alike_hands
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.suit_symmetry import alike_hands
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import Ranges, make_ranges

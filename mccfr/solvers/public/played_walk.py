@@ -29,9 +29,9 @@ from mccfr.solvers.public.terminals.pair_values import (
     take_shares,
     weigh_lanes,
 )
-from mccfr.solvers.public.terminals.values import NOWHERE
+from mccfr.solvers.public.terminals.range_values import NOWHERE
 from mccfr.tables.row_tables import RowTables, gather_rows
-from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
+from mccfr.trees.street_trees import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
 
 _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill the lanes and fit the cache
 _GROUP_TREES = 32

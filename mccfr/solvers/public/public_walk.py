@@ -17,7 +17,7 @@ from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.street_arrays import BettingRound, Traversal
 from mccfr.solvers.public.street_walk import ascend, clear, copy, descend, first_side, is_walked, run_outs, take_cells
 from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_share, end_share, end_tasks
-from mccfr.trees.streets import AT_EXIT
+from mccfr.trees.street_trees import AT_EXIT
 
 _TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `StreetScratch.state`
 _NOT_BEGUN = -2  # in place of a member: the ranges were not carried down yet

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.cards.cards import BoardHands, Cards
+from mccfr.cards.base import BoardHands, Cards
+from mccfr.common.rng import DEALS, below, seed_stream
 from mccfr.games.game import Game
-from mccfr.rng import DEALS, below, seed_stream
 
 _KEPT_BOARDS = 128
 

@@ -16,22 +16,22 @@ Rows are updated in place, when they are visited, if each hand on each board has
 added up in tables, each with its hand's deal weight.
 
 Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
-hand's weight in regrets.  A board that stands for others (`mccfr.cards.symmetry`) counts once for each of them.
+hand's weight in regrets.  A board that stands for others (`mccfr.cards.suit_symmetry`) counts once for each of them.
 """
 
 import numpy as np
 
 from abstraction.kernels.jit import inline_njit, part_njit
 from abstraction.kernels.prefetch import prefetch_to_read
-from mccfr.noise import gain_share
+from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
-from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
+from mccfr.solvers.public.narrow_rows import Int16Work, add_regrets, add_to_average, strategy_of, sums_strategy
 from mccfr.solvers.public.row_vectors import add_rows, mean_and_regrets, range_rows, times_rows, weigh
 from mccfr.solvers.public.street_arrays import FOLLOW
-from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
+from mccfr.solvers.public.terminals.range_values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
-from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
+from mccfr.trees.street_trees import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
 
 @part_njit
@@ -190,7 +190,7 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
             spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
             weigh(spare, counted, public.row_weight[0], ranges.first[traversal.player, board], rows.count)
             counted = spare
-        strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
+        strategy, work = (scratch.sigma, place), Int16Work(scratch.wide, traversal.iteration)
         add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
@@ -216,7 +216,7 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
                 weigh(values[child + a], values[child + a], weights, first, rows.count)
             weigh(weighed, total, weights, first, rows.count)
             total = weighed
-        counted, work = (values, child), NarrowWork(scratch.wide, traversal.iteration)
+        counted, work = (values, child), Int16Work(scratch.wide, traversal.iteration)
         add_regrets(step, tables, views.narrow, street, rows, counted, total, work)
         return
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])

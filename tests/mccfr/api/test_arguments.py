@@ -14,6 +14,7 @@ import pytest
 from refusals import refused
 
 import mccfr
+import mccfr.matches
 import mccfr.play
 
 RECORDS = ("Evaluation", "MatchResult", "Progress", "Game", "Player", "PlayerSpec", "Program")
@@ -36,7 +37,7 @@ class Anything:
 def public() -> dict[str, Callable]:
     """Functions, constructors and methods that take arguments, by name."""
     found = {}
-    for module in (mccfr, mccfr.play):
+    for module in (mccfr, mccfr.matches, mccfr.play):
         for name in module.__all__:
             each = getattr(module, name)
             if inspect.isclass(each):
@@ -70,7 +71,7 @@ def made(tmp_path_factory):
         solver.run(iterations=5)
         policy, run = solver.save("policy"), mccfr.solve(KUHN, run="run")
         seat = mccfr.play.Seat(policy)
-        holdem, hand = "holdem", mccfr.play.Hand("f", ("AsAd", "KsKd"))
+        holdem, hand = "holdem", mccfr.matches.Hand("f", ("AsAd", "KsKd"))
 
         def dealt(position: int = 0) -> mccfr.play.Seat:
             seat.deal(position, "K")
@@ -84,7 +85,7 @@ def made(tmp_path_factory):
                 return "f"
 
         calls = {
-            "Hand": (mccfr.play.Hand, {"line": "f", "hole": ("AsAd", "KsKd")}),
+            "Hand": (mccfr.matches.Hand, {"line": "f", "hole": ("AsAd", "KsKd")}),
             "Program.raises": (Folder(seat.betting).raises, {}),
             "evaluate": (mccfr.evaluate, {"target": solver, "method": "exact"}),
             "game": (mccfr.game, {"name": "kuhn"}),
@@ -108,7 +109,7 @@ def made(tmp_path_factory):
             "Variant": (lambda **parts: mccfr.solver("kuhn", "cfr", variant=mccfr.Variant(**parts)), {}),
             "PolicySpec": (mccfr.play.PolicySpec, {"policy": policy}),
             "Seat": (mccfr.play.Seat, {"policy": policy}),
-            "write_hands": (mccfr.play.write_hands, {"path": "hands.phhs", "hands": [hand], "game": holdem}),
+            "write_hands": (mccfr.matches.write_hands, {"path": "hands.phhs", "hands": [hand], "game": holdem}),
         }
         for kind in ("Player", "Seat"):
             calls |= {

@@ -14,7 +14,7 @@ import pytest
 from commands import command
 from places import RUNS
 
-from mccfr import signals
+from mccfr.common import signals
 
 
 @pytest.fixture(scope="module")

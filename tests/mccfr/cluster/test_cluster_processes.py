@@ -26,12 +26,12 @@ from refusals import refused
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
 from stratified import LEDUC_12, long_game
 
+from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.launch import local_launch, read_end
-from mccfr.cluster.status import cluster_status
+from mccfr.common.signals import signals_blocked
 from mccfr.runs.directory.run import is_locked, open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.signals import signals_blocked
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -90,7 +90,7 @@ def test_ranks_are_not_started_where_there_is_no_room_for_what_they_say(monkeypa
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
     ended = tmp_path / "ended.json"
-    command = [sys.executable, "-P", "-m", "mccfr.cli.rank", str(ended), str(os.getpid()), "-", "--version"]
+    command = [sys.executable, "-P", "-m", "mccfr.cli.cluster_rank", str(ended), str(os.getpid()), "-", "--version"]
     environment = {**os.environ, "PMI_RANK": str(rank)}
     with signals_blocked():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)

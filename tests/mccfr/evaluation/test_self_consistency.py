@@ -19,10 +19,10 @@ from small_games import DeckOfClasses, by_twos, deck_game, game_of
 from strategies import random_strategy
 
 import mccfr
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.self_consistency import _DecisionSample, _result, self_consistency
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate
 from mccfr.trees.compiled import DECISION
 

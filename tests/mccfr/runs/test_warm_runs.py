@@ -24,13 +24,13 @@ import mccfr
 from abstraction.build import Builder
 from mccfr.runs.directory.identity import identity_document
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.session.growing import begin_grown, check_grown_from
+from mccfr.runs.session.initial_tables import begin_grown, check_grown_from
 from mccfr.runs.session.start import find_abstractions
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 POKER = {

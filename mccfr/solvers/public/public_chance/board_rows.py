@@ -12,7 +12,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
-from mccfr.rounding import lane_bits, rounded
+from mccfr.common.rounding import lane_bits, rounded
 from mccfr.solvers.minimisers import Rows, regret_matching
 from mccfr.solvers.public.terminals.lane_code import I64, Code, aligned_zeros, counting
 from mccfr.solvers.regret import as_element
