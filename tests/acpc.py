@@ -1,4 +1,4 @@
-"""Matches by the ACPC protocol in tests: dealers, players and hands that differ in what a test is about."""
+"""ACPC matches for tests: dealers, players, broken connections."""
 
 import socket
 import threading
@@ -37,7 +37,7 @@ SOLVING = {
 
 
 def player(name, seed=1):
-    """The random policy, or a program."""
+    """Return the random policy as a player, or a program."""
     if name in SOLVING:
         return ResolvingSeat(policy(), SOLVING[name], seed=seed)
     seat = Seat(policy(), seed=seed)
@@ -54,7 +54,7 @@ def dealer(of, names=("policy", "random"), warned=lambda _: None):
 
 @contextmanager
 def dealing(of, guests=(), **options):
-    """A dealer in a thread: (the port, what has come of it and what it said); waits for its end."""
+    """Run a dealer in a thread; yield its port, its results and its messages."""
     ready, said, came = threading.Event(), [], {}
 
     def told(text):
@@ -87,7 +87,7 @@ def guest(program, of):
 
 
 def cut(one, port):
-    """Play until an answer is asked for, and hang up in its place."""
+    """Play until the dealer asks for an action, then close the connection."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(b"VERSION:2.0.0\r\n")
         with connection.makefile("rb") as lines:

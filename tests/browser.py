@@ -1,4 +1,4 @@
-"""A headless Chromium that tests drive, by the DevTools protocol over a pipe: JSON texts with a NUL after each."""
+"""Headless Chromium driven over a pipe by the DevTools protocol."""
 
 import fcntl
 import itertools
@@ -15,7 +15,7 @@ MOST_SECONDS = 120
 
 
 def program():
-    """Path of a browser; None where there is none."""
+    """Return the path of a browser, or None."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -36,7 +36,7 @@ class Page:
             self.call(f"{domain}.enable")
 
     def call(self, method, **arguments):
-        """A command of the protocol, and its result."""
+        """Send a DevTools command and return its result."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": arguments}
         if self._session:
@@ -73,7 +73,7 @@ class Page:
         return found["result"].get("value")
 
     def wait(self, script):
-        """Wait until an expression is true; its value."""
+        """Wait until an expression is true; return its value."""
         until = time.monotonic() + MOST_SECONDS
         while not (value := self[script]):
             assert time.monotonic() < until, (script, self["document.body.innerText"], self.problems)
@@ -96,7 +96,7 @@ class Page:
         self.call("Browser.close")
 
     def prefer(self, scheme):
-        """What the system would like: "light" or "dark"."""
+        """Emulate the system's colour scheme: "light" or "dark"."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
 

@@ -1,4 +1,4 @@
-"""The command line in this process, and in processes of its own."""
+"""Runs `mccfr` commands in this process and in child processes."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from mccfr.cli import main
 
 
 class Ended(NamedTuple):
-    """How a command ended: exit status, and what it wrote."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -22,20 +22,20 @@ class Ended(NamedTuple):
 
 
 def command(*arguments: object) -> int:
-    """Exit status of `mccfr ARGUMENTS`."""
+    """Run `mccfr ARGUMENTS` and return its exit status."""
     with pytest.raises(SystemExit) as ended:
         main([str(argument) for argument in arguments])
     return ended.value.code or 0
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ended:
-    """The same, with what the command wrote."""
+    """Run a command and return its exit status and output."""
     status = command(*arguments)
     return Ended(status, *capsys.readouterr())
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
-    """What a command answers in JSON."""
+    """Run a command and return its JSON output."""
     capsys.readouterr()
     ended = call(capsys, *arguments, "--json")
     assert ended.status == 0, ended.err
@@ -43,7 +43,7 @@ def answer(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The sentence with which a command refuses, all that it says."""
+    """Run a command that must fail, and return its error message."""
     capsys.readouterr()
     ended = call(capsys, *arguments)
     assert ended.status == 2 and not ended.out and ended.err.count("\n") == 1, ended
@@ -51,7 +51,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 
 def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> None:
-    """What a command refuses as an error: the call of rows of `refusals`."""
+    """Run a command that must fail, as the call of rows of `refusals`."""
     raise ValueError(refusal(capsys, *arguments).strip())
 
 

@@ -1,4 +1,4 @@
-"""What is slow to make and tests share, and the report of processor time; helpers beside this file are importable."""
+"""Shared slow fixtures and the report of processor time."""
 
 import fcntl
 import gc
@@ -70,7 +70,7 @@ def write_slot_abstractions(roots):
 
 @pytest.fixture(scope="session")
 def slot_abstractions(tmp_path_factory):
-    """Two abstraction directories with ten and two buckets a street, dealt out by slot; nobody changes them."""
+    """Two read-only abstraction directories with ten and two buckets a street, assigned by slot."""
     root = tmp_path_factory.getbasetemp()
     root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root  # once for all processes of a test run
     made = [root / f"slots-{count}" for count in (10, 2)]
@@ -126,7 +126,7 @@ _laid_out: dict = {}
 
 @pytest.fixture(scope="session")
 def built_recipe(tmp_path_factory):
-    """Builds a shipped card abstraction by its recipe's name, once: its directory."""
+    """Build a shipped card abstraction once by its recipe's name; return its directory."""
 
     @cache
     def build(name):

@@ -1,4 +1,4 @@
-"""Deep CFR in tests: iterations on tables of their own, what they met, and slow twins of what they compute."""
+"""Deep CFR for tests: recorded iterations, and naive implementations to compare with."""
 
 from dataclasses import dataclass, field
 from functools import cache

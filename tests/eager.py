@@ -1,4 +1,4 @@
-"""Discounting by sweeping whole tables after each period, as the papers write it: the twin of weights and of sweeps."""
+"""Discounting by sweeping whole tables after each period, as the papers define it."""
 
 import numpy as np
 from harness import Trainer, rows

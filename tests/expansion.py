@@ -1,4 +1,4 @@
-"""Strategies of a game with cards and of the same game expanded to a tree of histories: each as the other."""
+"""Converts strategies between a card game and its history tree."""
 
 from collections.abc import Sequence
 

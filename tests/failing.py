@@ -1,4 +1,4 @@
-"""Each durable step fails once: a full disk, a disk that fails, a process without descriptors."""
+"""Makes single durable steps fail: full disk, failing disk, no free descriptors."""
 
 import errno
 import os

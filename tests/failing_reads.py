@@ -1,4 +1,4 @@
-"""Each reading step of a command fails: a preloaded library counts calls below a directory and lets some fail.
+"""Makes single reads of a command fail with a preloaded library that counts calls.
 
 `sweep` runs commands in processes that are forked from one that has the library and the program's modules loaded.
 """
@@ -50,7 +50,7 @@ class Case(msgspec.Struct):
 
 
 class Trial(msgspec.Struct):
-    """What came of a command some of whose calls failed: from number `at`, `times` times, with an errno.
+    """The result of a command with failing calls: from call `at`, `times` times, with an errno.
 
     lost  files that were there before, and are gone or changed
     """

@@ -1,4 +1,4 @@
-"""A server with the interface of the GTO Wizard researcher server, as its published client and others' use it.
+"""A test server with the interface of the GTO Wizard researcher server.
 
 It fails as that does: busy before a request is heard or after, lines that are cut, hands that are too many.  Chips are
 PokerKit's, and AIVAT is a tenth of them.
@@ -27,7 +27,7 @@ GAME = {
 
 
 class Wizard:
-    """Hands against whoever holds the key, one program for each."""
+    """Plays hands against the client with the right key, one program for each hand."""
 
     def __init__(self, program, seed=0, faults=0.0, most=20, key="k3y"):
         """`faults`: how likely each kind of failure is; `most` hands may be open."""
@@ -111,7 +111,7 @@ class Wizard:
 
 
 def paid(hand):
-    """What PokerKit pays the big blind, less what he put in."""
+    """Return the big blind's profit as PokerKit computes it."""
     assert not isinstance(hand.game.state, BettingState)
     table = phh(Hand(hand.game.text.rstrip("/"), tuple(hand.holes), "".join(hand.board)), HoldemGame())
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Code of users, imported from a folder for the length of a test."""
+"""Imports user code from a folder for the length of a test."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from mccfr.config.code_import import importer
 
 @contextmanager
 def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Python and the program find modules in the folder; what is imported from it is forgotten afterwards."""
+    """Make modules of a folder importable, and forget them afterwards."""
     with forgetting(folder, monkeypatch):
         monkeypatch.syspath_prepend(folder)
         yield
@@ -29,7 +29,7 @@ def forget(*modules: str) -> None:
 
 @contextmanager
 def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is imported from a folder is forgotten afterwards."""
+    """Forget the modules imported from a folder after the test."""
     before = set(sys.modules)
     monkeypatch.setattr(plugins, "_OBJECTS", {})
     monkeypatch.setattr(plugins, "_IMPORTED", {})

@@ -1,4 +1,4 @@
-"""Drives the sampled kernels in this process, without files or workers, and measures what they made."""
+"""Runs the sampled kernels in this process without files or workers, and measures the result."""
 
 from collections.abc import Iterator
 from types import ModuleType
@@ -155,7 +155,7 @@ class Trainer:
 
 
 class Bound(NamedTuple):
-    """What a right run stays below: exploitability in chips after so many iterations."""
+    """An upper bound of a correct run's exploitability in chips after a number of iterations."""
 
     game: Game
     algorithm: str
@@ -186,7 +186,7 @@ def value_chips(game: Game, strategy: Strategy) -> float:
 
 
 def same_tables(one: Trainer, other: Trainer) -> bool:
-    """Whether two runs hold the same bits in every table, and have counted alike."""
+    """Return True if two runs have the same bits in every table and the same counters."""
     return (
         one.tables.keys() == other.tables.keys()
         and all(np.array_equal(one.tables[name], other.tables[name]) for name in one.tables)

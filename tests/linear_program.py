@@ -1,4 +1,4 @@
-"""Equilibria of small games by linear programming, with scipy's HiGHS: the oracle of the solvers.
+"""Equilibria of small games by linear programming (scipy's HiGHS), to check solvers.
 
 The sequence form (von Stengel 1996): x and y are the players' realisation plans, the probability of a sequence of own
 actions; E x = e and F y = f say that a row's actions share what leads to the row.  With A the payoffs of player 0 times
@@ -20,7 +20,7 @@ from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 
 class Equilibrium(NamedTuple):
-    """What the linear programs find: player 0's value in chips (without `offset_chips`), and optimal strategies."""
+    """Player 0's value in chips (without `offset_chips`), and optimal strategies."""
 
     value_chips: float
     strategy: Strategy

@@ -1,4 +1,4 @@
-"""Local best response, literally: every deal, every draw of the policy's translation, ranges by replaying the line.
+"""Naive local best response: every deal, every translation, ranges by replaying the line.
 
 A particle is a deal with where the policy is in its tree, and a weight.  Nothing is shared from line to line but what
 has been chosen.

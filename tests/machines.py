@@ -1,4 +1,4 @@
-"""Runs in strata, on machines that are ranks of this process."""
+"""Runs in strata on several machines, simulated as ranks of this process."""
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ def stratified_run(path, **settings):
 
 
 def on_machines(run, machines, reporter=None, workers=1, **settings):
-    """A session on ranks of this process."""
+    """Run a session on ranks of this process."""
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)

@@ -1,4 +1,4 @@
-"""Manifests that are intact and say something else than what was written, and files that are not as they were."""
+"""Changes manifests and files: valid manifests with other content, flipped bits."""
 
 import json
 
@@ -7,14 +7,14 @@ from storage.manifest import content_hash, exact_json
 
 
 def flip(path, place=None):
-    """Change a bit of a file, in its middle unless told where."""
+    """Flip a bit of a file, by default in its middle."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2 if place is None else place] ^= 4
     path.write_bytes(data)
 
 
 def entry_of(file, kind):
-    """What a manifest says of a file as it is now, with a checksum of the kind."""
+    """Return the manifest entry of a file as it is now, with a checksum of the kind."""
     length, checksum = durable.checksum_file(file, kind)
     return {"length_bytes": length, kind: checksum}
 

@@ -74,7 +74,7 @@ _PASSED, _FAILED = 0, 1  # pytest's exit codes; others are for tests that could 
 
 
 def fails_with(name: str, edits: Iterable[tuple[str, str]], tests: Iterable[str]) -> bool:
-    """Whether one of the tests fails where the module of that name is changed; without edits: as it is.
+    """Return True if one of the tests fails with the changed module; without edits: as it is.
 
     Tests are files below `tests/`, or node ids in them.  Processes that they start get the changed module as well.
     Raises `RuntimeError`, with pytest's output, for tests that cannot be run.

@@ -1,4 +1,4 @@
-"""Mechanical changes of a module's code, drawn by a seed: what a slip of the hand would do, whatever it means.
+"""Mechanical changes of a module's code, drawn by a seed.
 
 Of four kinds: a condition negated, a statement dropped, two arguments swapped, one more or one less.  Each is one line
 of text in the place of another, which occurs once in its module.  `python tests/mutations.py SEED MODULE...` prints

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of fast code: loops over every deal and history, no tricks.  Tests compare the two."""
+"""Naive implementations: loops over every deal and history, to compare with fast code."""
 
 import numpy as np
 

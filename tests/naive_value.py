@@ -1,4 +1,4 @@
-"""The naive twin of every walk of whole ranges: values hand by hand, board by board, from the definition."""
+"""Naive values of a strategy: hand by hand, board by board, from the definition."""
 
 import numpy as np
 from naive import paid

@@ -1,4 +1,4 @@
-"""The dealer's game that OpenSpiel has."""
+"""The `universal_poker` game of OpenSpiel."""
 
 import pyspiel
 

@@ -1,4 +1,4 @@
-"""Parts of the page in a browser: a review as `mccfr review --keep` writes it, and what the next card changes."""
+"""Checks of the page in a browser: reviews, and the effect of the next card."""
 
 import json
 

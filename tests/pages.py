@@ -1,4 +1,4 @@
-"""Runs what a page of the documentation shows, taken from its text.
+"""Runs the commands and code that a documentation page shows.
 
 A block of code whose first line is `# name.py` or `# name.toml` is that file.  Other Python is executed, block after
 block in one namespace; of `print(...)  # text` the text must be among what is printed, in order.  In a console each

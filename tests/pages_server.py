@@ -1,4 +1,4 @@
-"""The page's server in a thread, and what it answers."""
+"""Runs the page's server in a thread and sends requests to it."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ def served_shelf(shelf):
 
 
 def ask(served, path, method="GET", host=None, body=None, **headers):
-    """(status, headers, body) of a request; a body is sent as JSON."""
+    """Send a request and return (status, headers, body); a body is sent as JSON."""
     connection = HTTPConnection("127.0.0.1", served.server_port, timeout=60)
     connection.putrequest(method, path, skip_host=True)
     for name in host if isinstance(host, list) else [host or f"127.0.0.1:{served.server_port}"]:

@@ -1,4 +1,4 @@
-"""Where tests find what is no code: the clone, what it ships, data of the tests, and files that lie beside a clone."""
+"""Paths of the repository, shipped files and test data."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Errors planted in the sampled kernels: one mutant of each holds several, and a run says which of them it makes.
+"""Errors planted in the sampled kernels: one mutant holds several, and each run selects one.
 
 A mutant is compiled afresh in every test process, which takes seconds: so its errors are branches, on a cell of
 `limits` that production kernels do not have (`Trainer(planted=...)`).  0 is none of them: the mutant is then right.

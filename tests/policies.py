@@ -1,4 +1,4 @@
-"""Policies that tests write: with random strategies, and with their manifest made right again after a change."""
+"""Writes policies with random strategies, and repairs their manifests after a change."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A policy of whole hold'em without an abstraction's tables: five buckets a street, every row random."""
+"""A random policy of full hold'em with five buckets on each street."""
 
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,7 +38,7 @@ class RandomPolicy(Behaviour):
     drawn: dict[tuple[int, int], Any] = field(default_factory=dict)
 
     def strategy(self):
-        """What its fingerprint is taken of."""
+        """Return the strategy for the policy's fingerprint."""
         return uniform_strategy(self.game)
 
     def probabilities(self, node, bucket):

@@ -1,4 +1,4 @@
-"""What is refused, and in which words: calls one by one, or a table of them that is a test a row."""
+"""Checks error messages: of single calls, or of tables with one test for each row."""
 
 import inspect
 import re

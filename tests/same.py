@@ -1,4 +1,4 @@
-"""Arrays that are to be the same."""
+"""Compares arrays by name."""
 
 from collections.abc import Mapping
 

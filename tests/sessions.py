@@ -1,4 +1,4 @@
-"""Runs of small games in this process: made from a document, trained for a session, and compared to the last bit."""
+"""Runs of small games in this process: created, trained, compared bit by bit."""
 
 import random
 import signal
@@ -28,7 +28,7 @@ NO_EVALUATION = {"every_checkpoint": False, "at_end": False}
 
 
 def new_run(path: Path, document: Mapping[str, object]) -> Run:
-    """A new run directory from a whole configuration."""
+    """Create a run directory from a whole configuration."""
     config = config_from(document, "test")
     return create_run(config, path.parent, path, planned_layout(config, configured_game(config, path.parent)))
 
@@ -41,7 +41,7 @@ def make(
     evaluation: Mapping[str, object] | None = None,
     **settings: object,
 ) -> Run:
-    """A new run directory of a small game, its name or whole table, with the given `[run]` settings, in process."""
+    """Create a run directory of a small game; `settings` are its `[run]` table."""
     document = {
         "game": {"name": game} if isinstance(game, str) else game,
         "solver": solver,
@@ -53,19 +53,19 @@ def make(
 
 
 def go(run: Run, reporter: Reporter | None = None, **settings: object) -> Outcome:
-    """One session of a run with other `[run]` settings."""
+    """Train one session of a run with other `[run]` settings."""
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     return train(run, run.build_game(), reporter or Silent())
 
 
 def trained(run: Run, reporter: Reporter | None = None, **settings: object) -> Run:
-    """The run after a session with other `[run]` settings."""
+    """Train one session of a run, and return the run."""
     go(run, reporter, **settings)
     return run
 
 
 class Listener(Silent):
-    """Keeps messages."""
+    """Collects progress messages."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -75,23 +75,23 @@ class Listener(Silent):
 
 
 def content(run: Run, number: int | None = None) -> tuple[dict[str, np.ndarray], list[list[int]]]:
-    """Tables and random words of a checkpoint, the newest unless told otherwise."""
+    """Return tables and random words of a checkpoint, by default the newest."""
     checkpoint = find_checkpoint(run, number)
     return read_tables(checkpoint), [worker["rng"] for worker in checkpoint.state["workers"]]
 
 
 def newest(run: Run) -> int:
-    """Number of the newest checkpoint; 0: there is none."""
+    """Return the number of the newest checkpoint, or 0."""
     return max(list_checkpoints(run.path("checkpoints")), default=0)
 
 
 def assert_same_tables(one: Run, other: Run) -> None:
-    """The newest checkpoints of two runs hold the same bits."""
+    """Assert that the newest checkpoints of two runs have the same tables."""
     assert_same_arrays(content(one)[0], content(other)[0])
 
 
 def assert_same(one: Run, other: Run) -> None:
-    """As `assert_same_tables`, random words included."""
+    """Assert that two runs have the same tables and random words."""
     assert content(one)[1] == content(other)[1]
     assert_same_tables(one, other)
 
@@ -113,7 +113,7 @@ def _has_gone_on(run: Run, saved: int, process: subprocess.Popen) -> bool:
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Poll until the condition holds."""
+    """Wait until the condition holds."""
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited too long"

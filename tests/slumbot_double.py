@@ -1,4 +1,4 @@
-"""A server with Slumbot's interface, by what is known of it: tests play against it instead of the public one.
+"""A test server with Slumbot's interface.
 
 Tokens come with some answers and change; a new hand may hold the server's first action, or be over; the line of an
 all-in ends with the streets left, or without.
@@ -19,7 +19,7 @@ from mccfr.matches.acpc import followed, won_chips
 
 
 class Double:
-    """Deals to one client, and plays a program against him.  What he may not do is answered with an error."""
+    """Deals to one client and plays a program against it; an illegal action gets an error."""
 
     def __init__(self, program, seed=0, hands=10**9):
         self.program, self.rng, self.hands, self.refused = program, Random(seed), hands, []

@@ -1,4 +1,4 @@
-"""Random strategies, and what they win from one another."""
+"""Random strategies, and their exact head-to-head values."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def seated(first, second):
 
 
 def exact_chips(games, a, b):
-    """What `a` wins from `b` over both seats, by exact evaluation; `games` are those of the two seatings."""
+    """Return the chips that `a` wins from `b` over both seats, by exact evaluation."""
     pairs = zip(games, ((a, b), (b, a)), strict=True)
     first, second = (evaluate_exact(game, seated(*pair)).value_chips for game, pair in pairs)
     return (first - second) / 2

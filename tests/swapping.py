@@ -1,4 +1,4 @@
-"""Files put in the place of others of their name and length, as a backup does that goes by size and time."""
+"""Replaces files by others of the same name and length."""
 
 from collections.abc import Iterator
 from pathlib import Path

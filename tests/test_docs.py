@@ -1,4 +1,4 @@
-"""Documents name only what is there: tests, files, headings, keys; pages that are made are what they are made from."""
+"""Documentation: named tests, files, headings and keys exist; generated pages are up to date."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ NOW = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.nam
 
 
 def anchors(page: Path) -> set[str]:
-    """What a page's headings can be linked by."""
+    """Return the link anchors of a page's headings."""
     found = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 

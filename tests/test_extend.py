@@ -1,4 +1,4 @@
-"""The examples of docs/extend.md: each is one file, found by its door `module:object`, and does what it is for."""
+"""The examples of docs/extend.md: each file is loaded as `module:object` and works."""
 
 import json
 import re

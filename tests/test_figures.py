@@ -1,4 +1,4 @@
-"""The catalogue of figures: every entry is an experiment that can run; one small figure is made from nothing."""
+"""The catalogue of figures: every entry is a valid experiment; one small figure is drawn."""
 
 import csv
 import sys

@@ -1,4 +1,4 @@
-"""Inputs that are not meant as such, of each format, and all that were ever found: read or refused, nothing else.
+"""Fuzzed inputs of each format, and all earlier findings: read or refused with a sentence.
 
 The fast suite takes 50 inputs of each format, the slow one 2,000.
 """

@@ -1,13 +1,13 @@
-"""The door to numba: where compiled kernels are kept, and that parts of kernels are no functions of Python's.
+"""Compiled kernels: cache location, sharing between processes, inlined functions.
 
 Shows:
 
-* Processes, and copies of the same sources, compile a kernel once between them
+* Several processes, and copies of the same sources, compile each kernel once
   (test_processes_compile_a_kernel_once_between_them, test_a_copy_of_the_packages_finds_what_this_one_has_compiled)
-* What was compiled counts references only where its counters are, in whatever order kernels were compiled
+* Kernels count references correctly in whatever order they were compiled
   (test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does)
-* numba and zarr are imported where they are needed (test_processes_that_a_process_starts_find_what_it_has_compiled,
-  test_starting)
+* Child processes find the kernels of their parent (test_processes_that_a_process_starts_find_what_it_has_compiled)
+* Commands import numba and zarr only if they need them (test_starting)
 """
 
 import fcntl

@@ -1,8 +1,8 @@
-"""What is built from the tree works where there is no tree: source distribution, wheel, installation, first command.
+"""The source distribution and the wheel: contents, installation, first command.
 
 Shows:
 
-* The source distribution is whole, and its wheel works where there is no clone (test_packaging)
+* The source distribution is complete, and its wheel works without a clone of the repository (test_packaging)
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Each defect of `planted_defects` is caught by the test that it names, which passes on the code as it is.
+"""Each defect of `planted_defects` fails the test that it names, which passes on the original code.
 
 Shows:
 
-* Defects planted in what keeps files safe, and in estimators, are caught by the tests (test_a_planted_defect_is_caught)
+* The tests detect defects planted in file storage and in estimators (planted: test_a_planted_defect_is_caught)
 """
 
 import pytest

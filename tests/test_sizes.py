@@ -1,4 +1,4 @@
-"""How much there may be of what: lines of functions, arguments of kernels, keys, words; and which kernels are parts."""
+"""Size limits: lines of functions, arguments of kernels, keys, words, inlined kernels."""
 
 import ast
 import sys

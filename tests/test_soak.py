@@ -1,4 +1,4 @@
-"""tools/soak: a run that it disturbs ends as one that nobody has disturbed, and what it looks for would be noticed."""
+"""tools/soak: a disturbed run ends as an undisturbed one; its checks detect planted faults."""
 
 import random
 import shutil

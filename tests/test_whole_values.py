@@ -1,11 +1,12 @@
-"""Each value of each document of an artefact replaced by every kind of JSON value: one sentence, or no harm.
+"""Each value of each document of an artefact, replaced by every kind of JSON value.
 
 The documents are sealed again, so that nothing but their content is wrong.  The slow suite replaces each value by each
 kind.  The fast one replaces each top-level value, and two values in tables, by one kind each, drawn by a fixed seed.
 
 Shows:
 
-* Documents of strangers are checked for their types (test_a_value_of_another_type_is_refused_in_one_sentence)
+* A document with a value of another type is refused in one sentence
+  (test_a_value_of_another_type_is_refused_in_one_sentence)
 """
 
 import json
@@ -92,7 +93,7 @@ BOTH = pytest.mark.parametrize("some", [sample, pytest.param(list, marks=pytest.
 
 
 def run_readers(run):
-    """What commands on runs read of one, as far as no table is needed."""
+    """Return the functions by which commands read a run, without tables."""
     return [
         lambda: run_status(open_run(run, opaque=True)),
         lambda: run_list(run.parent),
@@ -105,7 +106,7 @@ def run_readers(run):
 
 
 def policy_readers(path):
-    """What commands on policies read of one."""
+    """Return the functions by which commands read a policy."""
     return [
         lambda: verify_policy(path),
         lambda: problems_of(path),
@@ -118,12 +119,12 @@ def policy_readers(path):
 
 
 def networks_readers(path):
-    """What commands on networks read of them."""
+    """Return the functions by which commands read networks."""
     return [lambda: read_networks(path), lambda: verify_networks(path), lambda: is_networks(path)]
 
 
 def abstraction_readers(path):
-    """What runs and commands read of an abstraction."""
+    """Return the functions by which runs and commands read an abstraction."""
     return [
         lambda: Abstraction(path).content_hashes(),
         lambda: Abstraction(path).bucket_counts(),
@@ -155,7 +156,7 @@ def write(path, document):
 
 
 def unexpected(readers):
-    """What readers raise that is no refusal in a sentence."""
+    """Yield the errors of readers that are not refusals in one sentence."""
     for reader in readers:
         try:
             reader()

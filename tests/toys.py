@@ -1,4 +1,4 @@
-"""A game, an algorithm, a variant and an evaluation from outside of the package: configurations name `toys:...`."""
+"""A user-defined game, algorithm, variant and evaluation method, named `toys:...`."""
 
 from pathlib import Path
 from typing import ClassVar

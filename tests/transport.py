@@ -1,4 +1,4 @@
-"""Earth mover's distances as they are defined: the twins of the points that histograms and hands are clustered as."""
+"""Earth mover's distances from their definition, to check clustering features."""
 
 from typing import Any, NamedTuple
 

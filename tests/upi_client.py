@@ -1,4 +1,4 @@
-"""A client of the protocol in this process."""
+"""A UPI client in this process."""
 
 import io
 
@@ -6,14 +6,14 @@ from mccfr.upi.protocol import Conversation
 
 
 class Client:
-    """What is asked, and what is said."""
+    """Sends commands and collects the answers."""
 
     def __init__(self):
         self._out = io.StringIO()
         self.conversation = Conversation(self._out)
 
     def ask(self, *lines):
-        """What the last of these commands is answered."""
+        """Send commands and return the answer to the last one."""
         for line in lines:
             before = len(self._out.getvalue())
             self.conversation.answer(line)

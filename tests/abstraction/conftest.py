@@ -1,4 +1,4 @@
-"""What the tests of builds share: strengths and descriptions of hands, which builds only read."""
+"""Fixtures of abstraction builds: hand strengths and features, shared read-only."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from abstraction.strength import preflop_strengths, river_strengths
 
 @pytest.fixture(scope="session")
 def river():
-    """All of `river_strengths`, which nobody changes."""
+    """Return all of `river_strengths`, read-only."""
     return river_strengths(workers=2)
 
 
 @pytest.fixture(scope="session")
 def preflop(river):
-    """All of `preflop_strengths`, which nobody changes."""
+    """Return all of `preflop_strengths`, read-only."""
     return preflop_strengths(river=river, workers=2)
 
 

@@ -1,4 +1,4 @@
-"""What functions on cards, ranges, strengths and points refuse, and in which words."""
+"""Error messages of functions on cards, ranges, strengths and points."""
 
 import numpy as np
 from refusals import refusals

@@ -1,11 +1,11 @@
-"""Building abstractions: stages, restarts, buckets of isomorphic hands, bad recipes.
+"""Building card abstractions: stages, restarts, buckets of isomorphic hands, invalid recipes.
 
 Whole builds go over all 134,459 river boards and take a minute: `slow`.  The fast tests build preflop and flop; those
 that look at hands all of it, those of how builds go on a flop of 120 boards.
 
 Shows:
 
-* Clustering by several workers, or killed and resumed, gives the same bytes
+* Clustering gives the same bytes for any number of workers and after kills
   (test_the_number_of_workers_changes_nothing, test_killed_at_random_moments_ends_with_the_same_bytes)
 """
 

@@ -1,4 +1,4 @@
-"""What a build leaves behind it: the state of a clustering for the same stage and phase, and whole stages."""
+"""Saved states of a clustering, and finished stages, after a build."""
 
 import numpy as np
 from refusals import refused

@@ -1,8 +1,8 @@
-"""Ranks of hands.
+"""Hand ranks of the evaluator.
 
 Shows:
 
-* Hands are ranked as by independent evaluators (test_random_hands_equal_phevaluator,
+* The evaluator ranks hands as phevaluator and PokerKit do (test_random_hands_equal_phevaluator,
   test_order_and_ties_equal_pokerkit)
 """
 

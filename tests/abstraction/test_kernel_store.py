@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk: what is damaged is compiled again, and what others may write is not used."""
+"""Cache of compiled kernels: damaged files are compiled again, files writable by others are ignored."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Bucket look-up of kernels: equal to `Abstraction.bucket` on random deals, whatever the streets and their dtypes."""
+"""Bucket look-up in kernels: equal to `Abstraction.bucket` on random deals."""
 
 import random
 

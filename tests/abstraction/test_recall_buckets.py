@@ -1,9 +1,10 @@
-"""Buckets that remember those before: what builds them, who deals them, and what a policy keeps of them.
+"""Perfect-recall buckets: building them, dealing with them, exporting them in policies.
 
 Shows:
 
-* Nested buckets of hold'em remember; another street's history is caught
-  (test_buckets_remember_and_have_equal_shares, test_a_history_of_another_street_is_caught)
+* Each nested bucket of hold'em contains the bucket of the street before, and buckets have equal shares of hands
+  (test_buckets_remember_and_have_equal_shares)
+* The test detects a history table of another street (test_a_history_of_another_street_is_caught)
 """
 
 import os

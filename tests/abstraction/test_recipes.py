@@ -1,4 +1,4 @@
-"""What recipes can ask for: potential-aware, lossless and nested buckets, restarts, memory, reports, bad input."""
+"""Recipe options: potential-aware, lossless and nested buckets, restarts, memory, reports."""
 
 import os
 import random

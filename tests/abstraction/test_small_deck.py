@@ -1,10 +1,11 @@
-"""Abstractions of small decks: descriptions by definition, what buckets share, recall, bad input.
+"""Abstractions of small decks: features, bucket sharing, perfect recall, invalid input.
 
 Shows:
 
-* Small decks are described by the definitions of hold'em's features; nested buckets have perfect recall
+* Features of small decks (strength, histogram, OCHS, potential) equal their definitions for hold'em
   (test_strengths_and_histograms_are_those_of_the_definition, test_ochs_is_the_equity_against_each_cluster,
-  test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street, test_nested_buckets_have_perfect_recall)
+  test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street)
+* Nested buckets have perfect recall (test_nested_buckets_have_perfect_recall)
 """
 
 from itertools import combinations, product

@@ -1,8 +1,8 @@
-"""Strength over run-outs.
+"""Hand strength over run-outs.
 
 Shows:
 
-* Strengths are sums over all run-outs (test_sums_over_runouts_equal_the_definition)
+* Hand strengths are sums over all run-outs of the board (test_sums_over_runouts_equal_the_definition)
 """
 
 import csv

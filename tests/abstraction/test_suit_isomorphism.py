@@ -1,8 +1,8 @@
-"""Indices of hands up to suits.
+"""Indices of hands up to suit isomorphism.
 
 Shows:
 
-* Isomorphic hands, and only those, are one (test_same_index_exactly_if_isomorphic_on_all_hands)
+* Two hands have the same index exactly if they are isomorphic (test_same_index_exactly_if_isomorphic_on_all_hands)
 """
 
 from collections import Counter

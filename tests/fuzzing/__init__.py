@@ -1,4 +1,4 @@
-"""Inputs that nobody means, by format: a seeded maker of inputs and the reader that may refuse them, and no more.
+"""Fuzzing by format: a seeded generator of inputs, and the reader that may refuse them.
 
 `FORMATS` lists them.  tests/test_fuzz.py runs 50 inputs of each in the fast suite, 2,000 in the slow one, and replays
 what was ever found (tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds.
@@ -52,7 +52,7 @@ class TooLong(BaseException):
 
 @dataclass(frozen=True)
 class Format:
-    """How a format is fuzzed.
+    """A fuzzed format.
 
     make     an input from a source of random numbers, structure-aware or blind, as its author likes
     read     takes one input: returns where it is good, raises one of `REFUSALS` where not
@@ -84,7 +84,7 @@ class Finding:
 
 @dataclass
 class Outcome:
-    """What became of inputs."""
+    """Counts and findings of a fuzzing session."""
 
     good: int = 0
     refused: int = 0
@@ -128,7 +128,7 @@ def feed(reader: Format, every: Iterable[bytes], outcome: Outcome | None = None)
 
 
 def is_sentence(error: BaseException, given: int) -> bool:
-    """Whether the message of an error says something of so many bytes: several words, and fewer than a page."""
+    """Return True if an error message has several words and a reasonable length for its input."""
     text = error.message if isinstance(error, click.ClickException) else str(error)
     return len(text.split()) > 2 and len(text) <= LONGEST_MESSAGE + 4 * given
 

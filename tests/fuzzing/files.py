@@ -1,4 +1,4 @@
-"""Files of ours and of others: endgames, policies, networks, logs of matches."""
+"""Fuzzed files: endgames, policies, networks, match logs."""
 
 import atexit
 import shutil

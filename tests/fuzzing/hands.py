@@ -1,4 +1,4 @@
-"""Files of hands in every form that is read."""
+"""Fuzzed hand history files of every format."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Betting lines: of small games, and of hold'em, where bets that are not in the tree are translated."""
+"""Fuzzed betting lines of small games and of hold'em, with bets outside of the tree."""
 
 from functools import cache
 from pathlib import Path

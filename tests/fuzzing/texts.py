@@ -1,4 +1,4 @@
-"""Hands, ranges and configurations, as people write them."""
+"""Fuzzed hands, ranges and configurations, as users type them."""
 
 import tomllib
 from functools import cache

@@ -1,4 +1,4 @@
-"""What comes over a wire: requests to the page's server, lines to a bot and to a dealer, answers of two servers."""
+"""Fuzzed network input: HTTP requests, ACPC messages, answers of two poker servers."""
 
 import io
 import json
@@ -241,7 +241,7 @@ def _session(name, seed=1):
 
 
 class _Recorded(LocalSeat):
-    """A player of whom it is noted what he hears and says."""
+    """A player whose received and sent messages are recorded."""
 
     def __init__(self, session):
         super().__init__(session)
@@ -292,7 +292,7 @@ def _lines(rng, which):
 
 
 def _in_words(read):
-    """What is refused at the table can be shown in a terminal."""
+    """Check that a refusal at the table can be printed in a terminal."""
 
     def checked(data):
         try:
@@ -342,7 +342,7 @@ def _dealt(data):
 
 @cache
 def _answers(seed):
-    """What the double answers in some hands with a calling player."""
+    """Return the test server's answers in some hands with a calling player."""
     found, double = [], Double(PROGRAMS["random"](_seated(), seed=seed), seed)
 
     def post(where, body):
@@ -391,7 +391,7 @@ def _slumbot(data):
 
 @cache
 def _wizard_answers(seed):
-    """What the double answers in some hands with a calling player, one at a time."""
+    """Return the test server's answers in some hands with a calling player, one hand at a time."""
     found, double = [], Wizard(lambda number: PROGRAMS["random"](_seated(), seed=seed + number), seed)
 
     def post(where, body):

@@ -1,9 +1,9 @@
-"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all.
+"""Strategy sums in float32 over long runs: random rounding without bias.
 
 Shows:
 
-* Sums in float32 are right at any length (test_forty_million_additions_are_right_on_average,
-  test_a_biased_rounding_is_caught)
+* Strategy sums in float32 are unbiased after 40 million additions (test_forty_million_additions_are_right_on_average)
+* The test detects a biased rounding (test_a_biased_rounding_is_caught)
 """
 
 import threading
@@ -302,7 +302,7 @@ def from_large_sums(algorithm, general, sum_dtype, **options):
 
 
 def growth(run):
-    """What every sum that can grow has grown by, as one float64 array."""
+    """Return the growth of every sum that can grow, as one float64 array."""
     found = [run.tables[table_name("strategy_sum", block)][:, slots].ravel() for block, slots, _ in rows(LEDUC)]
     return np.concatenate(found).astype(np.float64) - LARGE
 

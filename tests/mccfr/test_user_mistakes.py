@@ -1,4 +1,4 @@
-"""Broken games, rules, methods, programs, algorithms, recipes and experiments of users, and the sentence each gets.
+"""Invalid games, rules, methods, programs, algorithms, recipes and experiments of users.
 
 Shows:
 

@@ -1,4 +1,4 @@
-"""Outputs take their final name in one step, when they are on the disk; what lies beside them is left alone."""
+"""Outputs: renamed to their final path in one step after sync; other files stay unchanged."""
 
 import os
 import time

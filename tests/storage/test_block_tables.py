@@ -1,4 +1,4 @@
-"""Versions of blocks: one goes only where no checkpoint on the disk names it and none on its way there will."""
+"""Versions of blocks: removed only if no checkpoint, present or in progress, names them."""
 
 import errno
 import shutil
@@ -46,7 +46,7 @@ def commit(store, number, keep=3):
 
 
 def removed(store):
-    """Wait for what is being removed."""
+    """Wait for removals in progress."""
     while store._removing:
         store._removing.pop().result()
 

@@ -2,8 +2,8 @@
 
 Shows:
 
-* Nothing damaged is loaded (test_every_flipped_bit_is_reported_and_never_read, test_policy_damage,
-  test_damaged_tables_are_never_shared)
+* Damaged checkpoints, policies and shared tables are never loaded (test_every_flipped_bit_is_reported_and_never_read,
+  test_policy_damage, test_damaged_tables_are_never_shared)
 """
 
 import json

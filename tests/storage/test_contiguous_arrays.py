@@ -1,12 +1,13 @@
-"""Whole arrays in files: what is written is read, by us and by plain readers, past the page cache or through it.
+"""Whole arrays in files: reading and writing, with and without the page cache.
 
 Shows:
 
-* Whole arrays are read back by us and by plain readers, and no damaged cell is taken for sound
+* This package and plain readers read whole arrays back unchanged
   (test_whole_arrays_are_read_back_by_us_and_by_plain_readers,
-  test_file_systems_without_direct_transfers_have_the_same_files, test_damaged_cells_are_never_taken_for_sound,
+  test_file_systems_without_direct_transfers_have_the_same_files)
+* Damaged cells are never accepted (test_damaged_cells_are_never_taken_for_sound,
   test_checksums_of_parts_join_to_that_of_the_whole)
-* `verify` reads every byte of a table and of a block's version once, and names what is damaged or no number
+* `verify` reads every byte once and names damaged cells, NaN and infinity
   (test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers,
   test_verify_compares_the_cells_of_each_array_with_their_own_checksum,
   test_verify_reads_a_version_once_for_all_checkpoints_that_name_it)

@@ -1,8 +1,8 @@
-"""A crash after any step of a commit leaves a sound checkpoint; every step that is left out makes that false.
+"""Crashes after any step of a commit; the same with each step left out.
 
 Shows:
 
-* Nothing acknowledged is lost, whenever the power fails (test_every_crash_state_has_a_sound_checkpoint)
+* A power failure at any moment loses no acknowledged checkpoint (test_every_crash_state_has_a_sound_checkpoint)
 """
 
 import json
@@ -84,7 +84,7 @@ def findings(before, run, operations, scratch, wanted=frozenset(["nothing stops 
 
 
 def newest_number(run, found):
-    """Number of the checkpoint that a run would go on from; what is wrong goes into `found`."""
+    """Return the number of the checkpoint to resume from; add problems to `found`."""
     root = run / "checkpoints"
     if any(checkpoint.verify(checkpoint.checkpoint_path(root, number)) for number in checkpoint.list_checkpoints(root)):
         found.add(BROKEN)

@@ -1,4 +1,4 @@
-"""A read that fails is no damage; and what is damaged or put aside stays, with the blocks that it names.
+"""Failed reads are not treated as damage; damaged checkpoints stay with their blocks.
 
 * Each of four errors of the system, on one manifest and on all, on a state, a chunk and a table, in Zarr, HDF5 and
   whole form, while a checkpoint is looked for, verified and read: it is raised with the file's name, and never a reason

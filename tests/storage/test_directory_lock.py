@@ -1,4 +1,4 @@
-"""Readers of a directory hold its version: writers leave it, or readers read the version in its place."""
+"""Directory locks: readers keep the version that they opened, or read its replacement."""
 
 import errno
 import fcntl

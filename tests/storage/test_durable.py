@@ -211,7 +211,7 @@ def test_trees_are_dropped_under_names_that_the_disk_has(tmp_path, monkeypatch):
 
 
 class Short(FileIO):
-    """Takes half of what it is given, as a disk does that fills up, or a write that a signal has met."""
+    """Writes half of each request, as on a disk that fills up or after a signal."""
 
     def write(self, data):
         return super().write(bytes(data)[: max(1, len(data) // 2)])

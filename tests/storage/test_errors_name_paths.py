@@ -1,8 +1,8 @@
-"""An error of the system names a path, also where the call that failed knows only a descriptor.
+"""System errors name the file, also if the failed call has only a descriptor.
 
 Shows:
 
-* Writing, allocating, truncating, syncing, mapping and locking name their file, and never a temporary name
+* A failed write, allocation, truncation, sync, mapping or lock names its file and no temporary name
   (test_a_failed_call_names_its_file)
 """
 

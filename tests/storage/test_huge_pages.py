@@ -1,9 +1,8 @@
-"""Huge pages: memory that asks for them, what the system says, what is counted, and what a plan says of them.
+"""Huge pages: allocation, system settings, counters, plans.
 
 Shows:
 
-* Memory in huge pages is zero, aligned, there at once and gone with its last array; what is counted and switched on
-  is said (test_huge_pages)
+* Memory in huge pages is zeroed, aligned, and freed with its last array (test_huge_pages)
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Checkpoints whose manifest is right and whose tables are somewhere else: nothing of them is read."""
+"""Checkpoints with tables behind links: nothing is read from them."""
 
 import h5py
 import numpy as np

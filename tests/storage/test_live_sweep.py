@@ -1,8 +1,8 @@
-"""What killed processes leave of their live tables, and who removes it.
+"""Live tables of killed processes, and their removal.
 
 Shows:
 
-* Kills leave nothing in shared memory (test_killed_at_any_step_nothing_is_left_for_good,
+* Killed processes leave nothing permanent in shared memory (test_killed_at_any_step_nothing_is_left_for_good,
   test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave)
 """
 
@@ -68,7 +68,7 @@ def end(process, how):
 
 
 def make_old(directory):
-    """As if nobody had touched it for an hour."""
+    """Set the times of a directory back by an hour."""
     os.utime(directory, (time.time() - 3600,) * 2)
 
 

@@ -1,4 +1,4 @@
-"""A listed file is the regular file of the length and checksum that its manifest states, reached through no link."""
+"""Files listed in a manifest: regular files of the stated length and checksum, without links."""
 
 import os
 

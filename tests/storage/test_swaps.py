@@ -1,4 +1,4 @@
-"""What a manifest binds: no file of another checkpoint, of its name and length, passes for one of this one."""
+"""Files of another checkpoint, of the same name and length: the manifest detects them."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""Metadata that is written without the zarr package is the package's own, to the byte.
+"""Zarr metadata written without the zarr package: equal to the package's, byte for byte.
 
 Shows:
 
-* Tables are Zarr's, although zarr does not write them (test_the_documents_are_those_that_zarr_writes,
+* Tables have the metadata and chunks that the zarr package writes (test_the_documents_are_those_that_zarr_writes,
   test_chunks_are_what_zarr_writes_itself)
 """
 

@@ -2,9 +2,9 @@
 
 Shows:
 
-* A solver in this process learns what a run of the same configuration does
+* A solver in Python trains the same tables as a run of the same configuration
   (test_a_solver_learns_what_a_run_of_the_same_configuration_does)
-* How a solver is cut into steps changes nothing (test_steps_change_nothing_for_any_algorithm)
+* Training in several steps gives the same tables as training in one (test_steps_change_nothing_for_any_algorithm)
 """
 
 import json

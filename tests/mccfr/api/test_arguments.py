@@ -1,8 +1,8 @@
-"""Every argument of every public function, with wrong types, wrong values, names for objects and objects for names.
+"""Arguments of all public functions: wrong types, wrong values, names and objects exchanged.
 
 Shows:
 
-* A mistake in an argument of the Python interface is one sentence that names the argument
+* A wrong argument of a Python function raises an error of one sentence that names the argument
   (test_a_wrong_argument_is_taken_or_refused_by_its_name)
 """
 

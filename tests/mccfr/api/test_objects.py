@@ -1,4 +1,4 @@
-"""What is named in configurations may be handed over in Python: games, algorithms, variants, methods; and notebooks."""
+"""Python objects in place of names: games, algorithms, variants, methods; notebooks."""
 
 import re
 import sys

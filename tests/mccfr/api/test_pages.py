@@ -1,8 +1,8 @@
-"""What the pages show is what happens.
+"""Commands and outputs shown in the documentation.
 
 Shows:
 
-* What the pages show is what happens, commands that read runs and policies in processes of their own (test_pages)
+* The commands and Python examples in the documentation produce the output that is shown there (test_pages)
 """
 
 import json

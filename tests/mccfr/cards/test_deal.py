@@ -1,4 +1,4 @@
-"""Deals: alias tables, frequencies against the exact joint distribution, independence of how they are batched.
+"""Deals: alias tables, frequencies against the exact joint distribution, independence of batching.
 
 Shows:
 

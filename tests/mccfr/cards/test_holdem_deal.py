@@ -1,4 +1,4 @@
-"""Deals of whole hold'em: uniform, without a card twice, functions of seed, worker and iteration alone."""
+"""Deals of full hold'em: uniform, without repeated cards, reproducible by seed."""
 
 import numpy as np
 import pytest

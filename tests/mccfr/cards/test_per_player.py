@@ -1,9 +1,10 @@
-"""Players of one game who have card buckets of their own each: a deal says both, from the same cards.
+"""Two players with different card abstractions: a deal holds each player's own buckets.
 
 Shows:
 
-* Deals say each player's buckets in his own abstraction; one map for both is caught
-  (test_each_player_has_the_buckets_of_his_own_abstraction, test_a_planted_bucket_map_for_both_is_caught)
+* A deal holds each player's buckets under that player's abstraction
+  (test_each_player_has_the_buckets_of_his_own_abstraction)
+* The test detects one bucket map used for both players (test_a_planted_bucket_map_for_both_is_caught)
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Strata of the whole deck: flops by weight in all their suits, and buckets of (stratum, bucket)."""
+"""Strata of the full deck: flops weighted by their suit isomorphisms, buckets by stratum."""
 
 from dataclasses import replace
 from itertools import combinations

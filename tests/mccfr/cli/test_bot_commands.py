@@ -1,14 +1,14 @@
-"""Bots, dealers and persons from the command line: over real connections, and every bad input in one sentence.
+"""Bots, dealers and human players on the command line: real connections, invalid input.
 
 Shows:
 
-* Bots are legal and in step at a dealer and at a double of Slumbot, against minimum, odd, large and random bets
+* Bots play only legal hands against a dealer and a Slumbot test server, for minimum, odd, large and random bets
   (test_a_bot_at_our_dealer_is_legal_and_in_step, test_hands_are_legal_and_in_step,
   test_twenty_thousand_hands_at_our_dealer, test_two_thousand_hands_over_http)
-* So are bots that solve their hands again; a signal ends a bot with its hands kept, and a dealer, whose match then goes
-  on from its log (test_a_bot_that_solves_its_hands_again_is_legal_and_in_step,
-  test_hundreds_of_hands_of_a_bot_that_solves_them_again, test_a_signal_ends_a_bot_with_its_hands_kept,
-  test_a_signal_ends_a_dealer_and_its_match_goes_on)
+* Bots that re-solve subgames play only legal hands too (test_a_bot_that_solves_its_hands_again_is_legal_and_in_step,
+  test_hundreds_of_hands_of_a_bot_that_solves_them_again)
+* A bot stopped by a signal keeps the hands that it has played (test_a_signal_ends_a_bot_with_its_hands_kept)
+* A match stopped by a signal continues from the dealer's log (test_a_signal_ends_a_dealer_and_its_match_goes_on)
 """
 
 import json

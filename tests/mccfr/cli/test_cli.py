@@ -1,4 +1,4 @@
-"""The command line: exit codes, one-sentence errors that touch nothing, JSON on stdout, the way from solve to query."""
+"""The command line: exit status, error messages, JSON output, the steps from solve to query."""
 
 import resource
 from contextlib import contextmanager

@@ -1,8 +1,9 @@
-"""Commands whose reader has gone, as in `mccfr evaluate RUN | true`.
+"""Commands whose output pipe is closed by its reader, as in `mccfr evaluate RUN | true`.
 
 Shows:
 
-* A closed pipe is no error (test_a_reader_that_is_gone_is_no_error, test_a_pipe_of_a_shell_is_no_error)
+* A command exits with status 0 when the reader of its output closes the pipe (test_a_reader_that_is_gone_is_no_error,
+  test_a_pipe_of_a_shell_is_no_error)
 """
 
 import os

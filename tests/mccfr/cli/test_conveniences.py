@@ -1,4 +1,4 @@
-"""What makes the command line easy: spellings, hints, next steps, phases, lists of runs, completion."""
+"""Command-line help: spelling suggestions, hints, next steps, phases, run lists, completion."""
 
 import json
 import os

@@ -1,8 +1,9 @@
-"""Every algorithm, on every kind of game, through every command: it works, or is refused in one sentence.
+"""Every command with every algorithm on every kind of game.
 
 Shows:
 
-* Every algorithm, command and kind of game works together or is refused in a sentence (test_every_verb)
+* Every combination of algorithm, command and kind of game works or ends with an error of one sentence
+  (test_every_verb)
 """
 
 import json

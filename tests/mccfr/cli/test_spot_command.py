@@ -1,4 +1,4 @@
-"""`mccfr spot`: from two ranges to what each player does, and what hands are worth."""
+"""`mccfr spot`: strategies and EVs of spots with two ranges."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What commands import: numba where a kernel is called, zarr and h5py where tables of theirs are read."""
+"""Imports of commands: numba, zarr and h5py are loaded only if needed."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What a user names as a place to write to is ours by its head or free; else it is refused and stays as it was."""
+"""Output paths of users: commands overwrite their own outputs only and leave other files unchanged."""
 
 import os
 import shutil

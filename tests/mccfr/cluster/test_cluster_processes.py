@@ -1,11 +1,11 @@
-"""Machines as processes of this host, over MPI: signals, kills, larger games.
+"""Cluster ranks as processes of one host over MPI: signals, kills, larger games.
 
 Shows:
 
-* A signal to ranks that start ends the coordinator in a sentence, and no other
+* A signal while ranks start stops the coordinator with a message of one sentence and leaves no traceback
   (test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other,
   test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback)
-* The script for Slurm checkpoints and requeues itself on SIGUSR1
+* The Slurm script writes a checkpoint and requeues itself on SIGUSR1
   (test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal)
 """
 

@@ -1,4 +1,4 @@
-"""95 % intervals of head-to-head: how often they hold with few boards, and errors of another kind planted in them."""
+"""95 % intervals of head-to-head: coverage with few boards, planted errors."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""Random streams against the published algorithms, written again in plain integers."""
+"""Random streams against the published algorithms in plain integers."""
 
 import numpy as np
 import pytest

@@ -1,9 +1,10 @@
-"""Code of users: run where --code or the user's own list allows it, whatever an artefact says.
+"""User code: it runs only if `--code` or the user's own list allows it.
 
 Shows:
 
-* A stranger's archive runs no code (test_no_verb_runs_a_strangers_module, test_no_verb_on_a_strangers_policy_runs_code)
-* The user's own runs need no --code until their code changes (test_all_verbs_know_the_users_own_code,
+* Opening another person's run or policy runs no code from it (test_no_verb_runs_a_strangers_module,
+  test_no_verb_on_a_strangers_policy_runs_code)
+* Users need no `--code` for their own runs until the code changes (test_all_verbs_know_the_users_own_code,
   test_after_an_edit_the_code_must_be_allowed_again)
 """
 

@@ -1,4 +1,4 @@
-"""Configs: defaults survive the round trip, and every kind of bad input is one sentence that names file and key."""
+"""Configurations: defaults after a round trip, errors that name file and key."""
 
 import tomllib
 

@@ -1,9 +1,9 @@
-"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan.
+"""Unexpected numbers and texts in every key of every configuration table.
 
 Shows:
 
-* Bad configurations are one sentence and leave nothing behind (test_config_hostile,
-  test_bad_configs_exit_2_and_touch_nothing)
+* An invalid configuration ends with an error of one sentence and exit status 2, and writes nothing
+  (test_config_hostile, test_bad_configs_exit_2_and_touch_nothing)
 """
 
 import json
@@ -65,7 +65,7 @@ def changed(document, path, value):
 
 
 def is_scalar(kind):
-    """Whether a key of this type takes one number or text, and every list is refused for being one."""
+    """Return True if a key of this type takes one number or text and no list."""
     if get_origin(kind) in (Union, UnionType):
         return all(map(is_scalar, get_args(kind)))
     if get_origin(kind) is Annotated:

@@ -1,4 +1,4 @@
-"""Examples: found by name, copied with what they name, never written over what somebody else made."""
+"""Examples: found by name, copied with their files, never written over users' files."""
 
 from pathlib import Path
 

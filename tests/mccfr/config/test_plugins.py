@@ -1,9 +1,10 @@
-"""What configurations name from outside of the package: found, refused, remembered by runs, and never run from data.
+"""User-defined games, algorithms, variants and methods named as `module:object` in a configuration.
 
 Shows:
 
-* Runs find their code again, and no other (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
-* Data never imports anything (test_a_policy_needs_no_code_and_imports_none)
+* A run finds the user's module again, also in workers, and refuses another module of that name
+  (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
+* Opening a policy imports no user code (test_a_policy_needs_no_code_and_imports_none)
 """
 
 import csv

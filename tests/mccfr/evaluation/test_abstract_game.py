@@ -1,8 +1,8 @@
-"""Exploitability by buckets: the real game's where buckets lose nothing, elsewhere what a search over plans finds.
+"""Exploitability in the abstract game: equal to the real one if buckets are lossless.
 
 Shows:
 
-* Exploitability by buckets is the real one where they lose nothing, and no plan by buckets wins more
+* No strategy that plays by buckets wins more than the best response in the abstract game
   (test_no_plan_by_buckets_wins_more)
 """
 

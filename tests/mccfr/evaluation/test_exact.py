@@ -2,8 +2,8 @@
 
 Shows:
 
-* Exploitability is exact (test_exact, test_values_and_best_responses_equal_openspiel,
-  test_best_response_equals_the_best_of_all_pure_strategies)
+* Exact values and exploitability equal those of OpenSpiel and of enumeration over pure strategies (test_exact,
+  test_values_and_best_responses_equal_openspiel, test_best_response_equals_the_best_of_all_pure_strategies)
 """
 
 from dataclasses import replace

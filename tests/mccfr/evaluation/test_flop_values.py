@@ -1,10 +1,11 @@
-"""A line on flop after flop: against the page, naive means, and head-to-head of the strategy with itself.
+"""One betting line on many flops: compared with the page, naive means and head-to-head.
 
 Shows:
 
-* `mccfr report --spots`: frequencies and equities of a flop are the page's, values those of the strategy against
-  itself, and intervals hold what more run-outs give (test_a_flop_is_as_the_page_shows_it,
-  test_values_are_those_of_head_to_head, test_intervals_hold_what_more_run_outs_give)
+* `mccfr report --spots` states the frequencies and equities that the page shows for the flop
+  (test_a_flop_is_as_the_page_shows_it)
+* Its values equal those of the strategy in head-to-head against itself (test_values_are_those_of_head_to_head)
+* Its 95 % intervals cover the values found with more run-outs (test_intervals_hold_what_more_run_outs_give)
 """
 
 import csv
@@ -127,7 +128,7 @@ def test_subsets_stand_for_all_flops():
 
 
 def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, capsys):
-    """By the command: three tables, the same from what was kept; nothing of somebody else's is written over."""
+    """The command writes three tables, resumes to the same tables, and overwrites no other files."""
     monkeypatch.setattr(flop_tables, "open_target", lambda _: Target(source.game, source.strategy, {}))
     out, keep = tmp_path / "flops.csv", tmp_path / "kept"
     asked = ["report", "there", out, "--spots", LINE, "--flops", 3, "--run-outs", 2, "--keep", keep]

@@ -1,11 +1,11 @@
-"""Values of hands by a strategy against itself: naive enumeration, deal by deal; policies that carry them.
+"""EV of hands for a strategy against itself, by naive enumeration; policies that store EVs.
 
 Shows:
 
-* Values of hands by a strategy against itself are those of naive enumeration, on the page and in `export --values`;
-  readers in Python, C and JavaScript find them (test_buckets_of_leduc_win_where_streets_begin_what_deals_say,
-  test_hands_of_holdem_win_what_each_opponent_says, test_a_policy_carries_values,
-  test_readers_find_values_where_streets_begin)
+* The EV of each hand for a strategy against itself equals naive enumeration of deals
+  (test_buckets_of_leduc_win_where_streets_begin_what_deals_say, test_hands_of_holdem_win_what_each_opponent_says)
+* A policy exported with `--values` stores these EVs, and readers in Python, C and JavaScript find them
+  (test_a_policy_carries_values, test_readers_find_values_where_streets_begin)
 """
 
 from itertools import pairwise, product

@@ -1,8 +1,9 @@
-"""Head-to-head against exact values, and against all pairs of hands on boards off the whole deck.
+"""Head-to-head against exact values, and against all pairs of hands on boards of the full deck.
 
 Shows:
 
-* Head-to-head is right, with intervals that hold (test_all_boards_give_the_exact_value, test_intervals)
+* Head-to-head over all boards is exact, and intervals over sampled boards cover the exact value
+  (test_all_boards_give_the_exact_value, test_intervals)
 """
 
 import numpy as np

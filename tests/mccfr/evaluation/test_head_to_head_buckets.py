@@ -1,8 +1,8 @@
-"""Head-to-head of strategies on different abstractions: each side has its own buckets, all else must be the same.
+"""Head-to-head of strategies with different card abstractions.
 
 Shows:
 
-* Each side plays on its own buckets (test_head_to_head_buckets)
+* In head-to-head, each side plays by its own card abstraction (test_head_to_head_buckets)
 """
 
 from dataclasses import replace

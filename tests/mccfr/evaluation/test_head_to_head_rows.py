@@ -1,8 +1,8 @@
-"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory.
+"""Strategies read row by row from disk: same chips to the last bit, little memory.
 
 Shows:
 
-* Rows read where they lie give the bits of dense strategies, in memory that does not grow with them
+* Head-to-head that reads rows from disk gives the bits of dense strategies, with memory independent of their size
   (test_head_to_head_rows)
 """
 
@@ -215,7 +215,7 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
 
 
 def _owner(array):
-    """What the memory of an array belongs to."""
+    """Return the object that owns an array's memory."""
     while isinstance(array, np.ndarray | memoryview):
         array = array.base if isinstance(array, np.ndarray) else array.obj
     return array

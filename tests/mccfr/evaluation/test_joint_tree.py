@@ -1,12 +1,13 @@
-"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw.
+"""Head-to-head of policies with different betting trees, against enumeration of all deals.
 
 Shows:
 
-* Each side plays with its own bets, and what it takes the other's for is expanded exactly
+* Head-to-head between different betting trees equals enumeration of every deal, action and translation
   (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
-* Readings are remembered, and each side has a bucket map of its own: planted errors
-  (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
-  test_an_error_in_the_joint_tree_is_found)
+* The test detects a bet that is translated anew at each decision
+  (planted: test_a_translation_that_is_drawn_anew_at_each_decision_is_found)
+* The test detects one bucket map for both sides, and errors in the joint tree (planted:
+  test_one_bucket_map_for_both_sides_is_found, test_an_error_in_the_joint_tree_is_found)
 """
 
 from dataclasses import replace
@@ -83,7 +84,7 @@ class Player:
         self.translation = Translation(side.game.tree, side.game.real_rules)
 
     def shares(self, node):
-        """What it plays at a decision of its tree."""
+        """Return the strategy at a decision of its tree."""
         arrays = self.side.game.tree.arrays
         block, slot, count = (int(getattr(arrays, name)[node]) for name in ("block", "slot", "count"))
         street = block // 2
@@ -141,7 +142,7 @@ def chips_of_deal(players, result, redrawn):
 
 
 def twin(one, other, redrawn=False, cards=None):
-    """What `one` wins from `other` over both seats; `cards`: a planted error, one bucket map for both sides."""
+    """Return the chips that `one` wins from `other` over both seats; `cards` plants one bucket map."""
     listed = one.game.cards
     masks, boards = card_masks(listed.hand_cards), card_masks(listed.board_cards[-1])
     total = weight = 0.0

@@ -1,11 +1,12 @@
-"""Local best response: equal to a literal twin, below the best response, and every planted error is caught.
+"""Local best response: equal to a naive implementation, below the best response, planted errors.
 
 Shows:
 
-* Local best response is that of a literal twin, on Leduc and with bets that the tree has not
+* Local best response equals a naive implementation on Leduc and with bets outside of the tree
   (test_leduc_equals_the_twin, test_bets_that_the_tree_has_not_equal_the_twin, test_leduc_rows_of_the_reference)
-* It is below the best response, and its errors are caught (test_it_is_below_the_exact_best_response,
-  test_a_responder_who_sees_the_opponents_hand_is_caught, test_a_responder_who_sees_the_last_board_early_is_caught,
+* It never wins more than the exact best response (test_it_is_below_the_exact_best_response)
+* The test detects a responder who sees hidden cards, shared bucket maps and wrong translations
+  (test_a_responder_who_sees_the_opponents_hand_is_caught, test_a_responder_who_sees_the_last_board_early_is_caught,
   test_one_bucket_map_for_both_is_caught, test_a_reach_without_the_opponents_draws_is_caught,
   test_a_translation_redrawn_at_each_decision_is_caught, test_a_responder_who_sees_the_river_early_is_caught)
 """

@@ -1,9 +1,10 @@
-"""Local best response in whole hold'em: what is drawn, what is averaged, and the command.
+"""Local best response in full hold'em: sampling, averaging, and the command.
 
 Shows:
 
-* In hold'em it wins what hands played out by the policy's own seat win; its intervals hold
-  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750, test_intervals_cover_what_they_should)
+* In hold'em, local best response wins what it wins in hands played against the policy's seat
+  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750)
+* Its 95 % intervals cover the exact value (test_intervals_cover_what_they_should)
 """
 
 import json

@@ -1,4 +1,4 @@
-"""An evaluation method answers for itself: a toy one, named from outside, is used by runs and commands alike."""
+"""A user-defined evaluation method works in runs and commands."""
 
 import json
 

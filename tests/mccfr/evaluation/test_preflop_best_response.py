@@ -1,11 +1,12 @@
-"""Decisions before a board lies: all boards give the exact figure, some a lower bound and an estimate that hold.
+"""Best responses from the first street on: exact over all boards, estimated from sampled boards.
 
 Shows:
 
-* What a best response wins from the first street on is exact over all boards, and estimated without bias from some
-  (test_all_boards_together_give_the_exact_figure,
-  test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high)
-* Whole hold'em is evaluated flop by flop: one of each kind counts for those alike but for suits
+* The value of a best response from the first street on is exact if all boards are walked
+  (test_all_boards_together_give_the_exact_figure)
+* From sampled boards, the estimate of that value is unbiased and its interval covers it
+  (test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high)
+* Full hold'em is evaluated with one flop for each class of suit-isomorphic flops
   (test_a_flop_counts_for_all_that_are_alike_but_for_suits, test_flops_give_what_the_listing_gives)
 """
 

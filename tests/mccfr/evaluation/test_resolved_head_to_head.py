@@ -1,10 +1,11 @@
-"""What a policy that solves its hands again wins from another.
+"""Head-to-head of a policy that re-solves subgames.
 
 Shows:
 
-* Head-to-head with hands solved again is, on each board, what plain head-to-head finds where nothing is solved, also
-  between betting trees that differ; a planted error is caught
-  (test_it_is_head_to_head_where_nothing_is_solved, test_bets_that_are_not_taken_for_others_are_caught)
+* Without solved subgames, head-to-head with re-solving equals plain head-to-head on each board
+  (test_it_is_head_to_head_where_nothing_is_solved)
+* The test detects bets that are not translated to the other side's tree (planted:
+  test_bets_that_are_not_taken_for_others_are_caught)
 """
 
 from functools import cache

@@ -1,11 +1,13 @@
-"""Responders with bets that the policy's tree has not: what they meet is what a table has, and they win by it.
+"""Responders with bets outside of the policy's tree: trained values equal values in play.
 
 Shows:
 
-* A responder with bets of his own is trained in what a table would be, does not see what they are taken for, and wins
-  more (test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table,
-  test_readings_are_drawn_by_their_probabilities_and_not_seen, test_who_may_bet_more_wins_more,
-  test_planted_separate_rows_are_caught)
+* A responder with additional bet sizes wins in play exactly what it wins in its training tree
+  (test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table)
+* The responder does not see how the policy translates its bets
+  (test_readings_are_drawn_by_their_probabilities_and_not_seen)
+* A responder with more bet sizes wins more (test_who_may_bet_more_wins_more)
+* The test detects a responder that sees the translation (planted: test_planted_separate_rows_are_caught)
 """
 
 from dataclasses import replace
@@ -166,7 +168,7 @@ def test_menus_that_do_not_suit_are_refused_in_a_sentence(tmp_path, capsys):
 
 
 def test_planted_separate_rows_are_caught(monkeypatch):
-    """A responder who sees what his bet was taken for: the tree's value is no longer that of the table."""
+    """Planted: the responder sees the translation; its trained value differs from its value in play."""
     real = menus.joint_tree
 
     def seeing(games):

@@ -1,10 +1,11 @@
-"""Sampled best response against exact answers: all boards equal enumeration, samples stay below it, intervals cover.
+"""Sampled best response: equal to enumeration on all boards, a lower bound on sampled boards.
 
 Shows:
 
-* Sampled best response equals enumeration where all boards are played, and stays below it where they are sampled
-  (test_over_all_boards_it_equals_enumeration_from_each_street,
-  test_a_choice_before_the_board_is_scored_as_the_definition_says)
+* On all boards, sampled best response equals enumeration from each street
+  (test_over_all_boards_it_equals_enumeration_from_each_street)
+* On sampled boards, first-street choices are scored on boards that did not select them
+  (test_a_choice_before_the_board_is_scored_as_the_definition_says)
 """
 
 from dataclasses import replace

@@ -1,10 +1,12 @@
-"""Head-to-head of networks that no table holds, on deals, against recursions that ask them decision by decision.
+"""Head-to-head of networks on sampled deals, against recursions that evaluate every decision.
 
 Shows:
 
-* What averages of networks win from each other on deals is what asking them at every decision says; no deal of
-  training is played (test_what_averages_win_on_deals_is_what_asking_at_every_decision_says,
-  test_no_deal_of_training_is_played, test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in)
+* Head-to-head of average networks on deals equals a recursion that evaluates the networks at every decision
+  (test_what_averages_win_on_deals_is_what_asking_at_every_decision_says)
+* Head-to-head plays no deal that was used for training (test_no_deal_of_training_is_played)
+* A strategy wins nothing from itself, and a strategy that always folds loses its blinds
+  (test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in)
 """
 
 from functools import cache

@@ -1,11 +1,12 @@
-"""Units of an evaluation: the same whoever plays them, kept through stops and kills, refused elsewhere.
+"""Numbered samples of an evaluation: same results for any workers, saved, resumed, refused.
 
 Shows:
 
-* Evaluations by several workers end at a signal also while workers start and where all processes get it, and go on
-  from what was kept (test_a_signal_while_workers_are_started_leaves_none_behind,
-  test_a_signal_for_all_processes_is_for_the_first_one_to_heed,
-  test_a_file_is_free_when_its_process_is_gone_though_workers_still_play)
+* A signal while workers start leaves no worker behind (test_a_signal_while_workers_are_started_leaves_none_behind)
+* A signal to all processes of an evaluation loses no sample
+  (test_a_signal_for_all_processes_is_for_the_first_one_to_heed)
+* After a kill, another process can continue from the saved samples
+  (test_a_file_is_free_when_its_process_is_gone_though_workers_still_play)
 """
 
 import fcntl

@@ -1,11 +1,12 @@
-"""Self-consistency against its definition: loops over every deal and decision of small games; planted errors.
+"""Self-consistency against its definition: loops over every deal and decision of small games.
 
 Shows:
 
-* Self-consistency equals its definition, deal by deal, and is lost by buckets only where hands share them
-  (test_it_equals_the_definition, test_it_equals_the_definition_on_buckets)
-* An equilibrium loses nothing; what is planted is found in its part (test_an_equilibrium_loses_nothing,
-  test_who_always_checks_and_folds_loses_a_chip_by_training, test_a_planted_bucket_is_found)
+* Self-consistency equals its definition, deal by deal (test_it_equals_the_definition,
+  test_it_equals_the_definition_on_buckets)
+* An equilibrium loses nothing, and a planted bad action is found (test_an_equilibrium_loses_nothing; planted:
+  test_who_always_checks_and_folds_loses_a_chip_by_training)
+* The loss by buckets shows a planted bucket that joins different hands (planted: test_a_planted_bucket_is_found)
 """
 
 from dataclasses import replace

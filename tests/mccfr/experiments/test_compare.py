@@ -1,4 +1,4 @@
-"""Experiments: what is run, what the tables say, going on where it stopped, and refusals."""
+"""Experiments: their runs, tables, resuming, refused input."""
 
 import csv
 import math

@@ -1,10 +1,10 @@
-"""The gallery: every algorithm solves Kuhn and Leduc, goes on to the same bits, and finds regrets that are right.
+"""The gallery: every algorithm solves Kuhn and Leduc, resumes to the same bits, is unbiased.
 
 Shows:
 
-* Every algorithm of the gallery solves Kuhn and Leduc; what a walk adds is right on average, and one that is not
-  divided by its probability is caught (test_it_solves_kuhn_and_leduc, test_a_walk_is_right_on_average; planted:
-  test_a_walk_that_is_not_divided_by_its_probability_is_caught)
+* Every algorithm of the gallery solves Kuhn and Leduc (test_it_solves_kuhn_and_leduc)
+* Sampled regrets are unbiased, and the test detects samples that are not divided by their probability
+  (test_a_walk_is_right_on_average; planted: test_a_walk_that_is_not_divided_by_its_probability_is_caught)
 """
 
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A game touches its own file alone: a toy one, named from outside of the package, goes through every command.
+"""A user-defined game goes through every command.
 
 Shows:
 

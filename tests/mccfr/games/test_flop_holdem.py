@@ -1,4 +1,4 @@
-"""Hold'em that ends on the flop: lossless, listed boards, solved and measured exactly."""
+"""Hold'em that ends on the flop: lossless cards, listed boards, exact solutions."""
 
 from dataclasses import replace
 from pathlib import Path

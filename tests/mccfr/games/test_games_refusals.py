@@ -1,4 +1,4 @@
-"""What is no game, and what is none of those that something is for: in which words each is refused."""
+"""Error messages for invalid games, and for games that a function does not support."""
 
 from pathlib import Path
 

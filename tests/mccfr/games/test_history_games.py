@@ -1,4 +1,4 @@
-"""Games that keep hidden moves in the tree: counts, layout, payoffs, refusals, and the general kernels on them."""
+"""Games with hidden moves in the tree: counts, layout, payoffs, general kernels, refused input."""
 
 from dataclasses import replace
 from functools import partial

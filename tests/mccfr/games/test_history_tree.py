@@ -1,4 +1,4 @@
-"""Games with their cards put into the tree: the same values and best responses, counts, names, conversions."""
+"""History trees of card games: same values and best responses, counts, names, conversions."""
 
 import numpy as np
 import pyspiel

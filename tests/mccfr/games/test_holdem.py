@@ -1,10 +1,10 @@
-"""Whole hold'em: dealing on buckets, a run, its policy and queries, and what is refused.
+"""Full hold'em: dealing buckets, a run, its policy and queries, refused input.
 
 Shows:
 
-* Readers in Python, C and JavaScript read what `query` answers
+* Readers in Python, C and JavaScript find the probabilities that `query` prints
   (test_the_reader_in_the_documents_reads_what_query_answers, test_readers_in_other_languages_read_what_query_answers)
-* A run that was moved without its card abstraction is worked with on a copy of it
+* A run without its card abstraction works with a copy of it and refuses another abstraction
   (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
 """
 

@@ -1,10 +1,11 @@
-"""Betting rules of hold'em: random play against PokerKit and OpenSpiel's universal_poker, and cases by hand.
+"""Betting rules of hold'em: random play against PokerKit and OpenSpiel, and single cases.
 
 Shows:
 
-* Limit hold'em has the betting sequences and, with 9,000 buckets a street, the infosets of Johanson et al. 2013
+* Limit hold'em has the numbers of betting sequences and infosets that Johanson et al. 2013 state
   (test_limit_holdem_has_the_sizes_of_its_papers)
-* 5-flop hold'em has the depths of table 1 of its paper (test_5_flop_holdem_has_the_depths_of_its_papers_table)
+* 5-flop hold'em has the decision depths of table 1 of Steinberger 2019
+  (test_5_flop_holdem_has_the_depths_of_its_papers_table)
 """
 
 from math import inf

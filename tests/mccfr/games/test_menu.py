@@ -1,4 +1,4 @@
-"""Action abstraction: menus by street, player and number of bets, counted a second way; sizes by hand; bad menus."""
+"""Betting menus by street, player and number of bets: tree counts, bet sizes, invalid menus."""
 
 from dataclasses import dataclass, field
 from math import floor, inf

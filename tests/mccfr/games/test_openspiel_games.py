@@ -1,4 +1,4 @@
-"""Importing games of OpenSpiel: counts, names, and one clear sentence for each condition that fails."""
+"""Import of OpenSpiel games: counts, names, error messages."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Small no-limit decks with the bet sizes of a menu: against universal_poker's own menu, by hand, bad menus."""
+"""Betting menus of small no-limit decks: against universal_poker, single cases, invalid menus."""
 
 from functools import cache
 from itertools import permutations

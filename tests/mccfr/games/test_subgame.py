@@ -1,4 +1,4 @@
-"""Subgames from any decision: the same play, the same values."""
+"""Subgames from any decision: same strategy, same values."""
 
 import numpy as np
 import pytest

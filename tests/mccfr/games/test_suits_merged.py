@@ -1,10 +1,10 @@
-"""Typed spots merge suits: boards alike are walked once, and strategy, EV and exploitability stay what they are.
+"""Suit merging in spots: strategy, EV and exploitability do not change.
 
 Shows:
 
-* Typed spots merge suits that nothing tells apart, and nothing else changes
-  (test_merged_suits_play_and_are_worth_the_same, test_suits_that_ranges_tell_apart_are_not_merged; planted:
-  test_planted_error_hands_renamed_the_other_way, on boards of three suits alike)
+* Merging suits that ranges and board treat alike changes no strategy and no EV
+  (test_merged_suits_play_and_are_worth_the_same; planted: test_planted_error_hands_renamed_the_other_way)
+* Suits that a range distinguishes are not merged (test_suits_that_ranges_tell_apart_are_not_merged)
 """
 
 import tracemalloc

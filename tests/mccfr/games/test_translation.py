@@ -1,9 +1,11 @@
-"""Real lines in trees of few sizes: the mapping's published properties, what it leaves open, nothing illegal.
+"""Translation of real betting lines to trees with few bet sizes: published properties, legality.
 
 Shows:
 
-* Bets that a tree has not are mapped with the published properties, and nothing that follows is illegal
-  (test_the_mapping_has_its_published_properties, test_readings_keep_step_with_the_game)
+* The pseudo-harmonic mapping has the properties that Ganzfried & Sandholm 2013 state
+  (test_the_mapping_has_its_published_properties)
+* Each translated line stays in step with the real game, and its actions are legal
+  (test_readings_keep_step_with_the_game)
 """
 
 import random

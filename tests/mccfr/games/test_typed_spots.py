@@ -1,4 +1,4 @@
-"""Spots that are typed: boards, ranges, stacks, and the sizes that tools have."""
+"""Spots typed by users: boards, ranges, stacks, bet sizes in other tools' notation."""
 
 import numpy as np
 from places import RUNS

@@ -1,13 +1,13 @@
-"""The ACPC protocol: lines as a real dealer writes them, and whatever else may come instead.
+"""The ACPC protocol: messages as a real dealer writes them, and invalid messages.
 
 Shows:
 
-* Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored
+* The client and the dealer write every message of a real dealer's transcript
   (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
-* Mutated lines and answers of servers end in a sentence or are passed over
-  (test_only_refusals_come_out)
-* A match goes on from its log, and a player whose line was cut in his hand (test_a_match_goes_on_from_its_log,
-  test_a_player_whose_line_is_cut_comes_back)
+* A mutated protocol message ends with an error of one sentence or is skipped (test_only_refusals_come_out)
+* A stopped match continues from its log (test_a_match_goes_on_from_its_log)
+* A player whose connection breaks during a hand comes back and loses no hand
+  (test_a_player_whose_line_is_cut_comes_back)
 """
 
 import warnings

@@ -1,15 +1,17 @@
-"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact.
+"""AIVAT by full enumeration: exact mean for any heuristic, no variance with exact values.
 
 Shows:
 
-* AIVAT's mean is exact whatever the heuristic, also where hands are solved again, and nothing is left of the variance
-  where values are exact (test_the_mean_is_exact_whatever_the_heuristic,
-  test_the_mean_is_exact_where_hands_are_solved_again,
-  test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
-* Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
-  (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
-  test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
-  test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
+* AIVAT's mean is exact for any heuristic, also if the players re-solve subgames
+  (test_the_mean_is_exact_whatever_the_heuristic, test_the_mean_is_exact_where_hands_are_solved_again)
+* AIVAT's variance is zero if the heuristic's values are exact
+  (test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* Planted errors are detected: half of a correction, and a heuristic fitted on the scored hands (planted:
+  test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_heuristic_fitted_on_the_scored_hands_is_caught)
+* Evaluations play no deal that was used for training (test_no_deal_of_training_is_played)
+* A seat plays the frequencies that its range implies after bets outside of the tree
+  (test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
 """
 
 from functools import cache

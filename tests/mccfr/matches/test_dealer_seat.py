@@ -1,4 +1,4 @@
-"""Who comes to a dealer's port: players sit down, all others are hung up on, and seats go back to whose they were."""
+"""Connections to a dealer's port: handshake of players, refused clients, returning players."""
 
 import socket
 import threading

@@ -1,10 +1,10 @@
-"""Hands at a double of the GTO Wizard researcher server: legal, five at once, through busy servers and cut lines.
+"""Hands at a test server of the GTO Wizard researcher interface: legality, load, broken connections.
 
 Shows:
 
-* A bot plays at a double of the GTO Wizard researcher server, whose chips are PokerKit's: no illegal action, the same
-  chips, through failures of every kind (test_hands_are_legal_through_every_failure,
-  test_a_thousand_hands_at_the_double)
+* A bot plays only legal hands at a test server of the GTO Wizard interface, through failures of every kind
+  (test_hands_are_legal_through_every_failure)
+* Over 1,000 hands, its chips equal those that PokerKit computes (test_a_thousand_hands_at_the_double)
 """
 
 import threading

@@ -1,9 +1,10 @@
-"""Hands out of files: every form there and back, other programs' files, and what is refused, hand by hand.
+"""Hand history files: every format written and read back, files of other programs, refused hands.
 
 Shows:
 
-* Hands come back from every form as they were played; one that is damaged or of six players stops no other
-  (test_hands_come_back_from_every_form, test_a_hand_that_cannot_be_read_stops_no_other)
+* Hands written to any hand history format are read back unchanged (test_hands_come_back_from_every_form)
+* A damaged hand or a hand of six players is refused, and the other hands are read
+  (test_a_hand_that_cannot_be_read_stops_no_other)
 """
 
 import json

@@ -1,10 +1,12 @@
-"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before.
+"""Matches: unbiased figures, intervals that cover, legal play, deals fixed by the seed.
 
 Shows:
 
-* A match's three figures are what exact evaluation says, with intervals that hold, and where bets differ what
-  head-to-head says by expanding translation (test_all_three_figures_are_what_exact_evaluation_says,
-  test_intervals_hold_as_often_as_they_say, test_policies_with_other_bets_win_what_exact_translation_says)
+* A match's three estimates (as played, all-ins averaged, AIVAT) agree with the exact value
+  (test_all_three_figures_are_what_exact_evaluation_says)
+* Their 95 % intervals cover the exact value as often as stated (test_intervals_hold_as_often_as_they_say)
+* Between policies with different bets, a match agrees with head-to-head over exact translation
+  (test_policies_with_other_bets_win_what_exact_translation_says)
 """
 
 import json
@@ -281,7 +283,7 @@ class Cheat(Program):
 
 
 class Peeking(Program):
-    """Writes down what it is shown."""
+    """Records everything that it is shown."""
 
     blind, shown = True, []
 

@@ -1,13 +1,14 @@
-"""Hands that were played, decision by decision: costs against exact values, estimates without a lean, files to reports.
+"""Reviews of played hands: cost of each decision, unbiased estimates, input files and reports.
 
 Shows:
 
-* What a decision cost is exact from the turn on, against all rivers one by one, and estimated without a lean before
-  (test_costs_from_the_turn_on_are_those_of_all_rivers, test_estimates_do_not_lean_towards_a_cost,
+* From the turn on, the cost of a decision equals enumeration of all rivers
+  (test_costs_from_the_turn_on_are_those_of_all_rivers)
+* On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
   test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
-* A bet that the tree has not costs what it is taken for, each by its probability
+* A bet outside of the tree costs the mean over its translations, weighted by their probabilities
   (test_another_bet_costs_what_it_is_taken_for)
-* A review adds up, and goes on where it was stopped (test_a_review_adds_up_and_goes_on)
+* The costs of a review add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Hands at a server with Slumbot's interface: in step, legal, the newest token; and whatever else it may answer."""
+"""Hands at a test server of Slumbot's interface: legal actions, tokens, invalid answers."""
 
 import socket
 import threading

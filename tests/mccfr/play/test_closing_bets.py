@@ -1,8 +1,8 @@
-"""A bet that a tree takes for a call which ends its betting is looked at, and not called blindly.
+"""Small bets that the translation maps to a call that closes the betting.
 
 Shows:
 
-* A bet that maps to a closing call is not answered blindly: minimum bets win no more by it
+* Minimum bets that map to a closing call win no more than against a player who calls them blindly
   (test_the_smallest_bets_win_no_more_than_from_the_naive_reply)
 """
 

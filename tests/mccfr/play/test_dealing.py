@@ -1,4 +1,4 @@
-"""Hands, boards and run-outs at tables, against pairs of hands taken one by one."""
+"""Hands, boards and run-outs at tables, against enumeration of pairs of hands."""
 
 import numpy as np
 import pytest

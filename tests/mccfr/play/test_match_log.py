@@ -1,4 +1,4 @@
-"""Logs of matches that go on: replayed line by line when opened, and on the disk with every hand."""
+"""Logs of resumed matches: replayed when opened, synced to disk after every hand."""
 
 import re
 from random import Random

@@ -1,10 +1,11 @@
-"""A seat at the table: nothing illegal whatever the others bet, one reading a hand, and hands that PokerKit reads.
+"""A policy's seat: legal actions after any bet, one translation each hand, PokerKit output.
 
 Shows:
 
-* A seat never acts illegally, in any game of the poker family, and hands are what PokerKit reads
-  (test_no_action_is_illegal_and_no_state_goes_astray, test_seats_play_every_game_of_the_poker_family,
-  test_sessions_are_legal_and_keep_step, test_pokerkit_reads_the_hands)
+* A seat never acts illegally, in any game of the poker family (test_no_action_is_illegal_and_no_state_goes_astray,
+  test_seats_play_every_game_of_the_poker_family)
+* PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_keep_step,
+  test_pokerkit_reads_the_hands)
 """
 
 import warnings

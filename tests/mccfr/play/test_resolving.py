@@ -1,24 +1,29 @@
-"""Re-solving on games with exact answers: what it may give away, and what each of its ways is worth.
+"""Subgame re-solving on games with exact answers: its bound, and its variants.
 
 Shows:
 
-* Safe re-solving gives away no more than its gaps say, on Leduc, nested, with gifts; Coin Toss has the numbers that
-  its blueprint gives (test_safe_resolving_keeps_within_its_bound, test_safe_resolving_of_fifty_blueprints,
-  test_nested_resolving_keeps_within_its_bound, test_gifts_keep_within_the_bound, test_coin_toss_by_its_numbers)
-* Also where suits are merged, and on the twin; boards that share buckets are refused
-  (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin,
-  test_what_cannot_be_solved)
-* Also where hands share buckets later and boards are sampled, against exact responses on the last street; at the
-  table a flop is solved and carried on (test_sampled_boards_keep_within_the_bound_and_solve,
-  test_responses_on_all_boards_are_those_of_the_last_street, test_what_is_solved_begins_with_the_strategy_in_force,
-  test_what_gives_away_too_much_is_not_played,
-  test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught,
-  test_a_flop_is_solved_and_carried_on)
-* Hands that stay out are answered as if they had not; planted: nobody enters by mistake
+* Safe re-solving raises exploitability by no more than its stated bound on Leduc
+  (test_safe_resolving_keeps_within_its_bound, test_safe_resolving_of_fifty_blueprints)
+* The bound holds for nested re-solving, and for reach subgame solving (test_nested_resolving_keeps_within_its_bound,
+  test_gifts_keep_within_the_bound)
+* Coin Toss is solved with the probabilities that the paper and its blueprint imply (test_coin_toss_by_its_numbers)
+* The bound holds with merged suits and on a small no-limit game
+  (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin)
+* Boards that share buckets are refused (test_what_cannot_be_solved)
+* The bound holds with sampled boards; responses on all boards equal exact ones on the last street
+  (test_sampled_boards_keep_within_the_bound_and_solve, test_responses_on_all_boards_are_those_of_the_last_street)
+* Re-solving starts from the blueprint and keeps it if the solution gives away too much
+  (test_what_is_solved_begins_with_the_strategy_in_force, test_what_gives_away_too_much_is_not_played)
+* The test detects wrong scales, wrong learners and wrong ranges in sampled re-solving (planted:
+  test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught)
+* At the table, a re-solved flop continues to the turn with the ranges and values of its solution
+  (test_a_flop_is_solved_and_carried_on)
+* The solution answers hands that should decline the gadget game; planted: none enters by mistake
   (test_hands_that_stay_out_are_answered)
-* Planted: reach of the wrong player, alternatives of self-play, a root hand left out, an own range that is not
-  updated, a gift that every spot takes whole (test_errors_of_the_gadget_are_caught, test_spots_share_a_gift,
-  test_an_own_range_not_updated_after_a_re_solve_is_caught)
+* The test detects wrong reaches, wrong alternatives, a missing root hand and a reach margin counted twice (planted:
+  test_errors_of_the_gadget_are_caught, test_spots_share_a_gift)
+* The test detects an own range that is not updated after re-solving
+  (test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
 from functools import cache

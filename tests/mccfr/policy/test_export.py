@@ -1,10 +1,11 @@
-"""Exports.
+"""Exports of runs.
 
 Shows:
 
-* Exports, reports and queries of runs read rows where they lie, to the last bit those of the dense average
-  (test_exports_and_reports_read_rows_and_make_nothing_dense,
-  test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average)
+* Exports and reports read rows from disk and write the bytes that the dense average gives
+  (test_exports_and_reports_read_rows_and_make_nothing_dense)
+* An evaluation that reads strategy sums from disk gives the figures of the dense average
+  (test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average)
 """
 
 import csv

@@ -1,10 +1,11 @@
-"""Networks as files: what the documents' reader makes of them, what is asked of them, and which are refused.
+"""Exported networks: the documented reader, queries, and refused files.
 
 Shows:
 
-* Exported networks give the explicit average by the documents' reader; draws by seed are by weight; damage, other
-  games and versions are refused (test_the_reader_of_the_documents_makes_the_explicit_average,
-  test_an_answer_is_the_mean_of_what_networks_play, test_networks_that_are_none_of_this_game)
+* The documented reader computes the explicit average from exported networks
+  (test_the_reader_of_the_documents_makes_the_explicit_average)
+* Networks drawn by seed are drawn in proportion to their weights (test_an_answer_is_the_mean_of_what_networks_play)
+* Damaged networks, and networks of other games or versions, are refused (test_networks_that_are_none_of_this_game)
 """
 
 import json

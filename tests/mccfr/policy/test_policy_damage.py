@@ -1,4 +1,4 @@
-"""Policies under damage: every file of every kind of game, mutated in every way, is refused by its name or harmless."""
+"""Damaged policies: each mutated file is refused by name, or the mutation is harmless."""
 
 import itertools
 import random

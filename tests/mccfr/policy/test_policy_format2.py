@@ -1,8 +1,9 @@
-"""What a policy says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links.
+"""Policy format: street, chips and line of nodes, impossible hands, row checksums, links.
 
 Shows:
 
-* A reader needs no rules and no program of ours (test_every_node_has_street_chips_and_line_without_any_rules,
+* A program can read a policy without the rules of the game and without this package
+  (test_every_node_has_street_chips_and_line_without_any_rules,
   test_the_reader_in_the_documents_reads_what_query_answers)
 """
 

@@ -1,4 +1,4 @@
-"""Queries of lines that are not in the tree: the mean over what they may stand for, in real actions."""
+"""Queries of lines outside of the tree: means over the translations, in real actions."""
 
 import pytest
 from random_policy import policy

@@ -1,4 +1,4 @@
-"""A line on flop after flop as a page: its tables, sorted and filtered, as a browser shows them.
+"""The flop report as a page in a browser: tables, sorting, filters, plots.
 
 Shows:
 

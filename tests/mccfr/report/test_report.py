@@ -1,10 +1,11 @@
-"""Reports: one file without references, whose numbers are those of queries.
+"""Reports: one self-contained file with the figures of queries.
 
 Shows:
 
-* Averages of a run differ by street and depth as a loop over infosets says; experiments compare variants seed by seed
-  (test_distances_are_means_by_weight_of_each_street_and_depth,
-  test_pairs_are_ratios_to_the_first_variant_seed_by_seed)
+* Distances between averages, by street and depth, equal those of a loop over infosets
+  (test_distances_are_means_by_weight_of_each_street_and_depth)
+* Experiments compare variants by the ratios of runs with the same seed
+  (test_pairs_are_ratios_to_the_first_variant_seed_by_seed)
 """
 
 import json

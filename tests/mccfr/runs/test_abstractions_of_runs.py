@@ -1,4 +1,4 @@
-"""Abstractions that runs use: another recipe does not replace them unasked, and `verify` of a run reads all of them."""
+"""Card abstractions of runs: no silent replacement by another recipe; `verify` reads all of them."""
 
 import pytest
 from commands import call

@@ -1,9 +1,10 @@
-"""Readers beside a session that trains, and beside exports that replace each other: each reads one sound version.
+"""Readers of runs during training and of policies during replacement.
 
 Shows:
 
-* Whoever reads a run that is trained, or a policy that is replaced, gets one sound version and exit status 0
-  (test_every_verb_reads_a_run_that_is_trained, test_every_verb_reads_a_policy_that_is_replaced)
+* Readers of a run that trains get one sound version and exit status 0 (test_every_verb_reads_a_run_that_is_trained)
+* Readers of a policy that is replaced get one sound version and exit status 0
+  (test_every_verb_reads_a_policy_that_is_replaced)
 """
 
 import signal

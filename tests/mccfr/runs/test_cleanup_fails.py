@@ -1,15 +1,16 @@
-"""Clean-up that fails: the first error is told, and finished work stays.
+"""Clean-up that fails: the first error is reported, and finished work stays.
 
 Shows:
 
-* The error of saving gives the sentence and the status, whatever fails after it
+* If saving fails, its error sets the message and exit status, even if later steps fail too
   (test_saving_fails_and_then_removing_the_link_fails, test_a_session_that_fails_before_workers_begin_says_why)
-* What is finished stays where only cleaning up has failed
+* Exports, built stages and evaluations stay complete if only their clean-up fails
   (test_an_export_is_whole_although_its_scratch_cannot_be_removed,
   test_a_stage_is_whole_although_what_it_was_built_from_stays,
   test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced)
-* A session whose live tables cannot be removed has ended well (test_a_session_ends_well_although_its_link_stays)
-* The delay between two attempts is at least a second, and doubles (test_a_disk_that_stays_full_is_asked_less_and_less)
+* A session that cannot remove its live tables still ends successfully
+  (test_a_session_ends_well_although_its_link_stays)
+* While the disk is full, the delay between two attempts doubles (test_a_disk_that_stays_full_is_asked_less_and_less)
 """
 
 import errno

@@ -1,10 +1,11 @@
-"""What is declared before it is played: draws by its digest, verdicts that stay, and what is refused.
+"""Pre-registered matches and evaluations: seeds from a digest, recorded results, refused input.
 
 Shows:
 
-* What is declared draws by a digest of all it follows from, written before the first hand, and leaves its verdict,
-  whatever it is (test_a_declared_match_leaves_its_verdict,
-  test_a_bot_is_declared, test_what_was_stopped_is_told_too, test_an_evaluation_is_declared)
+* A pre-registered match draws its hands from a digest of the declaration and records its result
+  (test_a_declared_match_leaves_its_verdict)
+* The same holds for bots and evaluations (test_a_bot_is_declared, test_an_evaluation_is_declared)
+* A stopped match records that it has no result, with the reason (test_what_was_stopped_is_told_too)
 """
 
 import json

@@ -1,10 +1,10 @@
-"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused.
+"""Deep CFR runs: resuming, damage, commands, workers, refused options.
 
 Shows:
 
-* A run of it that stops anywhere goes on bit for bit, with any number of workers
-  (test_a_run_that_stops_anywhere_goes_on_bit_for_bit, test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers,
-  test_workers_change_nothing)
+* A stopped Deep CFR run resumes to the same bits, for any number of workers
+  (test_a_run_that_stops_anywhere_goes_on_bit_for_bit, test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers)
+* Clustering gives the same result for any number of workers (test_workers_change_nothing)
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Each reading step of a command fails: it ends with status 1, or has the right answer, and nothing is lost.
+"""Each read of a command fails once: the command exits with 1 or prints the right answer.
 
 The twin of `test_each_step_fails`.  A preloaded library (`failing_reads.c`) counts every open for reading, read, stat,
 listing and mapping below a run or a policy, those of zarr and HDF5 too, and lets them fail: the call of each number,

@@ -1,4 +1,4 @@
-"""Whatever writes, each of its durable steps fails once: what was acknowledged stays, and what is there verifies.
+"""Each durable write fails once: acknowledged data stays, and the files verify.
 
 A writer is a row of `WRITERS`: what lies there before, what is written then, what must hold whatever has failed.
 """

@@ -1,4 +1,4 @@
-"""An export takes the place of one of the same run and of no other, which is said before training begins."""
+"""Export paths: an export overwrites exports of the same run only, checked before training."""
 
 import importlib.util
 import json

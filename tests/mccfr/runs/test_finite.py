@@ -1,4 +1,4 @@
-"""NaN and infinities are never committed; the row is named, and the older checkpoint stays."""
+"""NaN and infinity in tables: never committed; the error names the row, the older checkpoint stays."""
 
 import numpy as np
 import pytest

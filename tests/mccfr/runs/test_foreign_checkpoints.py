@@ -1,12 +1,14 @@
-"""Checkpoints of another run in a run's directory: named by `verify`, refused by whatever reads the run.
+"""Checkpoints of another run in a run's directory: `verify` names them, and readers refuse them.
 
 Shows:
 
-* `verify` names a foreign checkpoint in one sentence, in Zarr, in HDF5 and in blocks, and so does every reader
+* `verify` and every reader name a checkpoint of another run in one sentence, in each storage format
   (test_a_checkpoint_of_another_run_is_named_and_refused)
-* It names a block of another run that a checkpoint of the run names (test_a_block_of_another_run_is_named_and_refused)
-* No foreign checkpoint is an opponent, or counts as progress (test_older_foreign_checkpoints_are_refused_too)
-* Second copies of two runs of one configuration lie apart (test_second_copies_of_two_equal_runs_lie_apart)
+* `verify` names a block of another run inside of a checkpoint (test_a_block_of_another_run_is_named_and_refused)
+* Checkpoints of another run are refused for evaluation and for training
+  (test_older_foreign_checkpoints_are_refused_too)
+* Second copies of two runs with one configuration have different directories
+  (test_second_copies_of_two_equal_runs_lie_apart)
 """
 
 import shutil

@@ -1,4 +1,4 @@
-"""The shipped recipe hunl-quick, trained in full with three seeds: does its strategy make sense to a poker player?"""
+"""The shipped configuration hunl-quick, trained in full with three seeds: plausible poker strategy."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The shipped recipe hunl-standard, stopped and resumed ten times by signals, beside an undisturbed run."""
+"""The shipped configuration hunl-standard, stopped and resumed ten times, against an undisturbed run."""
 
 import faulthandler
 import random

@@ -1,4 +1,4 @@
-"""What makes two runs the same, and what is refused because it belongs to another."""
+"""Identity of runs: equal configurations, and refused files of other runs."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Journals of a run: damaged lines are set aside and named, and what is read does not grow with the file."""
+"""Journals of a run: damaged lines are set aside and named; reading uses constant memory."""
 
 import json
 import shutil

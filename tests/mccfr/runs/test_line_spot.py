@@ -1,9 +1,9 @@
-"""A line of a policy as a spot: ranges are those that the page shows, and bets those of the policy's tree behind it.
+"""A betting line of a policy as a spot: its ranges, and the bets of the policy's tree.
 
 Shows:
 
-* `mccfr spot --policy P --line L --board B` begins with the ranges, pot and stacks that the page has there, also where
-  the line has bets that the tree has not (test_ranges_pot_and_stacks_are_those_of_the_page)
+* `mccfr spot --policy` starts with the ranges, pot and stacks that the page shows, also after bets outside of the tree
+  (test_ranges_pot_and_stacks_are_those_of_the_page)
 """
 
 import json

@@ -1,13 +1,13 @@
-"""Run directories that are moved, replaced or removed while a session trains in them.
+"""Run directories that are moved, replaced or removed during training.
 
 Shows:
 
-* A run that was moved while it trained, and another that took its name, are both whole
+* A run that is moved during training, and a new run under its old name, are both complete
   (test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name)
-* A session follows its directory, in all formats, out of core and with a cluster's ranks, and creates nothing at the
-  old name (test_a_session_follows_its_directory, test_ranks_follow_the_run_directory,
-  test_an_export_is_of_the_moved_run)
-* A session whose directory was removed, or whose lock was replaced, ends with status 1 and writes nothing
+* A session follows its moved directory in all storage formats and on cluster ranks
+  (test_a_session_follows_its_directory, test_ranks_follow_the_run_directory)
+* The export after training is of the moved run (test_an_export_is_of_the_moved_run)
+* A session whose directory or lock was removed or replaced stops with an error and writes nothing
   (test_a_session_whose_directory_was_removed_stops, test_a_session_whose_lock_was_replaced_stops)
 """
 

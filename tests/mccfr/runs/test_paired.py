@@ -1,8 +1,8 @@
-"""What a run has gained since its last evaluation, on the same boards: against evaluations of the checkpoints.
+"""Improvement of a run since its last evaluation, measured on the same boards.
 
 Shows:
 
-* What a run has gained is the difference on the same boards (test_paired)
+* The improvement between two checkpoints is estimated on the same boards (test_paired)
 """
 
 import json

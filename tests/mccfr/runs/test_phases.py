@@ -1,4 +1,4 @@
-"""How the building of an abstraction is told."""
+"""Progress messages of abstraction builds."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mccfr.runs.reporter import COMPILING, Silent
 
 
 class Told(Silent):
-    """Keeps what it is told."""
+    """Records progress messages."""
 
     def __init__(self):
         self.texts = []

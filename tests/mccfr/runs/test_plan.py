@@ -1,9 +1,13 @@
-"""Plans: counts before anything is spent, forecasts against real runs, refusals with both numbers.
+"""Plans: memory and node counts before training, forecasts against real runs, refusals.
 
 Shows:
 
-* A measured plan meets a run's nodes an iteration to a tenth (test_forecasts_are_right_to_a_factor_of_one_and_a_half,
-  test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands, test_nodes_an_iteration_go_on_falling_with_pruning)
+* The forecast of visited infosets is within a factor of 1.5 of real runs
+  (test_forecasts_are_right_to_a_factor_of_one_and_a_half)
+* The trial run with few buckets deals the same hands as the full game
+  (test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands)
+* The forecast of nodes for each iteration takes pruning into account
+  (test_nodes_an_iteration_go_on_falling_with_pruning)
 """
 
 import tomllib

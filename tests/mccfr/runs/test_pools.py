@@ -1,8 +1,8 @@
-"""Pools: their memory, and what the journal says of it.
+"""Worker pools: their memory, and their entries in the journal.
 
 Shows:
 
-* A pool's memory goes with its session (test_pools)
+* A session frees the memory of its worker pool when it ends (test_pools)
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Lines of journals: which a session drops when it goes on, which it sets aside, and which it holds back."""
+"""Journal lines that a resumed session drops, sets aside or delays."""
 
 import json
 

@@ -1,8 +1,8 @@
-"""From checkpoints to evaluations and exports.
+"""Evaluations and exports of checkpoints.
 
 Shows:
 
-* No kill costs the figure of a checkpoint that was to be measured
+* If a kill prevents the evaluation of a checkpoint, the next session evaluates it first
   (test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first)
 """
 

@@ -1,10 +1,10 @@
-"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records.
+"""Runs: bit-identical resuming, events without side effects, signals, crashes, readers, records.
 
 Shows:
 
-* Stopping, resuming, checkpoints and evaluations change nothing
+* Stopping, resuming, checkpoints and evaluations do not change the trained tables
   (test_stopping_resuming_checkpointing_and_evaluating_change_nothing)
-* A signal before anything is trained leaves no checkpoint, and the run goes on as if it had not been
+* A signal before training leaves no checkpoint, and the run continues normally
   (test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on)
 """
 

@@ -1,4 +1,4 @@
-"""What a session does with its checkpoints: which it takes for its own, which stay, what the journal says of them."""
+"""Checkpoints of a session: ownership, retention, journal entries."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a session says it is doing, and for how long: the limit in time, the share done, phases."""
+"""Progress of a session: time limit, finished share, phases."""
 
 import sys
 import time
@@ -112,7 +112,7 @@ def test_the_share_done_never_exceeds_one_and_no_time_is_left_only_while_trainin
 
 
 def compile_for(seconds):
-    """What happens when a kernel is called for the first time."""
+    """Simulate the first call of a kernel."""
     compiling._watch.on_start(None)
     time.sleep(seconds)
     compiling._watch.on_end(None)

@@ -1,4 +1,4 @@
-"""Several methods at each evaluation point: a line each, what bounds exploitability told first, one time for all."""
+"""Several evaluation methods at one point: one line each, bounds of exploitability first."""
 
 import json
 import re

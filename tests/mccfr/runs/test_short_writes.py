@@ -1,4 +1,4 @@
-"""Below Python: calls that write half of what they are given, and calls that a signal interrupts, cost nothing."""
+"""Partial and interrupted system calls lose no data."""
 
 import json
 import os

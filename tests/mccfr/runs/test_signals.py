@@ -1,16 +1,15 @@
-"""Signals at any moment, to real processes: exit statuses, states, and no node lost that was reported.
+"""Signals to real processes at every stage: exit status, run state, saved work.
 
 Shows:
 
-* Each signal at each moment, once and twice within a second: status 75 where there is a run to go on with, else
-  128 + N; the state is said, nothing stays in shared memory, no process is left, and what was reported is in the
-  checkpoint (test_a_signal_at_any_moment, test_every_signal_at_every_moment)
-* A signal to all processes of a job costs nothing; a run that `nohup` started goes on after a dropped connection
+* A signal ends a session with status 75 if the run can be resumed, else with 128 plus its number
+  (test_a_signal_at_any_moment, test_every_signal_at_every_moment)
+* Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
   (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
-* A dropped connection ends a run with a checkpoint (test_a_terminal_that_goes_away)
-* An evaluation that is due is left to the next session (test_a_signal_leaves_an_evaluation_to_the_next_session)
-* Other commands end with 128 + N (test_other_commands_end_with_the_number_of_the_signal)
-* SIGINT of OpenBLAS, where threads cannot be started, is no signal (test_no_threads_is_status_1)
+* A closed terminal ends a run with a checkpoint (test_a_terminal_that_goes_away)
+* A signal leaves a pending evaluation to the next session (test_a_signal_leaves_an_evaluation_to_the_next_session)
+* Other commands end with 128 plus the number of the signal (test_other_commands_end_with_the_number_of_the_signal)
+* If threads cannot be started, the exit status is 1, although OpenBLAS raises SIGINT (test_no_threads_is_status_1)
 """
 
 import os

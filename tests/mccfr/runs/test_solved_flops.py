@@ -1,4 +1,4 @@
-"""A typed spot solved on flop after flop: each as `mccfr spot` says it, and gone on with after kill -9."""
+"""A spot solved on many flops: equal to `mccfr spot` on each, resumed after kill -9."""
 
 import csv
 import json

@@ -1,8 +1,8 @@
-"""How runs begin: solve and compare train the same bits of one configuration, and check, warn and refuse alike.
+"""Starting runs: `solve` and `compare` train the same bits, and check and refuse alike.
 
 Shows:
 
-* Of two that make one run at once the second is refused, and what is there is whole
+* If several processes create one run at once, one succeeds and the others are refused
   (test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole,
   test_runs_made_at_one_moment_are_one_whole_run)
 * `solve` and `compare` of one configuration give the same bits

@@ -1,10 +1,10 @@
-"""States of runs, as `status` gives them.
+"""States of runs in `status`.
 
 Shows:
 
-* A session that ends by an error has failed, and the reason is told (test_an_error_is_a_failure_with_its_reason)
-* There is a speed of now only while workers train now (test_speeds_of_now_are_of_now)
-* A run whose abstraction was moved has a status, and its list too (test_a_moved_abstraction_is_a_line)
+* A session that ends by an error has the state failed, with the reason (test_an_error_is_a_failure_with_its_reason)
+* `status` states a current speed only while workers train (test_speeds_of_now_are_of_now)
+* A run whose card abstraction was moved still has a status (test_a_moved_abstraction_is_a_line)
 """
 
 import errno

@@ -1,8 +1,8 @@
-"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them.
+"""Runs in strata: same bits for any number of workers, after losses and kills; command output.
 
 Shows:
 
-* A run in strata has the same bits for any number of workers, after a loss and after kills
+* A run in strata has the same bits for any number of workers, and after lost workers and kills
   (test_one_digest_for_every_number_of_workers_and_after_a_loss, test_one_digest_after_twenty_kills_at_random_moments)
 """
 

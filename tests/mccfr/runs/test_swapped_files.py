@@ -1,4 +1,4 @@
-"""Files in the place of another artefact's, of their name and length: `verify` finds each, and nothing loads."""
+"""Files replaced by another artefact's of the same name and length: `verify` detects each."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Event files: sound records that hold what the journals do; added to, and replaced where runs go back."""
+"""TensorBoard event files: the values of the journals, appended, replaced after a rollback."""
 
 import struct
 

@@ -1,8 +1,8 @@
-"""Runs in trouble: workers that hang or die, signals that cannot wait, disks that are full.
+"""Failures during runs: workers that hang or die, signals, full disks.
 
 Shows:
 
-* Full disks, dead and silent workers end no run unannounced (test_trouble)
+* Full disks and workers that die or hang never end a run without a message (test_trouble)
 """
 
 import json

@@ -1,15 +1,16 @@
-"""Strata in turn, blocks of them on a disk: the bits of the same schedule in memory, whatever happens on the way.
+"""Out-of-core runs: same bits as the same schedule in memory, through stops and failures.
 
 Shows:
 
-* Blocks on a disk have the bits of the same schedule in memory, for any number of workers and wherever a session ends
-  (test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory,
-  test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident,
-  test_a_session_that_rests_between_turns_goes_on_there, test_one_digest_after_five_kills_at_random_moments_of_moving;
-  planted: test_planted_blocks_that_are_not_written_back)
-* A damaged block, a write cut short and a full disk cost no more than what follows the last checkpoint
-  (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before,
-  test_a_full_disk_is_waited_for_with_a_sentence)
+* Training with blocks on disk gives the bits of the same schedule in memory
+  (test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory; planted:
+  test_planted_blocks_that_are_not_written_back)
+* The bits do not depend on workers, sessions, memory budget or kills
+  (test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident,
+  test_a_session_that_rests_between_turns_goes_on_there, test_one_digest_after_five_kills_at_random_moments_of_moving)
+* After a flipped bit or a write cut short, the run continues from the checkpoint before
+  (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before)
+* A session waits for space on a full disk and says so in one sentence (test_a_full_disk_is_waited_for_with_a_sentence)
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Checkpoints that a run cannot go on from stay, and training never begins at 0 by itself.
+"""Unusable checkpoints stay on disk, and training never restarts from 0 unasked.
 
 * All damaged: `solve` and `resume` refuse with status 1, change nothing, and say how to go on; --from-scratch does so
   (test_where_no_checkpoint_can_be_used_training_is_refused)

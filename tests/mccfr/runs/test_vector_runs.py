@@ -1,4 +1,4 @@
-"""Full-width CFR and public chance sampling as ordinary runs: stop, resume, export, query, bad settings."""
+"""Runs of full-width CFR and public chance sampling: stop, resume, export, query, invalid settings."""
 
 import pytest
 from commands import command

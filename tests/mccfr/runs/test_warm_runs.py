@@ -1,4 +1,4 @@
-"""Runs that begin with what they have sampled first.
+"""Runs that start from sampled or earlier tables.
 
 Shows:
 

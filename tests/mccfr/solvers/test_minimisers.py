@@ -1,4 +1,4 @@
-"""Regret minimisers and variants: against formulas, against the papers' algorithms, and what is refused."""
+"""Regret minimisers and variants: formulas, published algorithms, refused options."""
 
 from dataclasses import replace
 from math import inf, log, nan

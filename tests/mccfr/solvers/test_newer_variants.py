@@ -1,12 +1,12 @@
-"""Full-width variants after 2019, against the recurrences as their papers write them, and against published orders.
+"""Full-width variants after 2019 against the recurrences of their papers and published rankings.
 
 Xu et al. 2024 (IJCAI, arXiv 2404.13891), section 4: DCFR+, PDCFR+.  Zhang, McAleer & Sandholm 2026 (AAAI, arXiv
 2404.09097), equations 2 to 4 and section 3.2: HS-DCFR, HS-PCFR+.  Farina, Kroer & Sandholm 2021: PCFR+.
 
 Shows:
 
-* Newer variants are those of their papers in the form in which these write them
-  (test_variants_are_those_of_their_papers, test_planted_errors_are_seen)
+* Newer variants equal the recurrences of their papers (test_variants_are_those_of_their_papers; planted:
+  test_planted_errors_are_seen)
 """
 
 from dataclasses import replace

@@ -1,12 +1,12 @@
-"""Strata in turn: orders, quotas and weights of cycles, and what the schedule learns.
+"""Block schedule of strata: order, quotas and weights of cycles, convergence.
 
 Shows:
 
-* In turn, each cycle trains every stratum by its share, at one weight, in an order of its own
+* Each cycle trains every stratum by its share, with one weight and its own order
   (test_a_cycle_trains_every_stratum_by_its_share_and_one_weight,
   test_quotas_of_cycles_are_exact_in_all_and_even_by_stratum; planted: test_planted_errors_of_a_schedule)
-* Strata in turn learn as strata at once do (test_strata_in_turn_learn_as_strata_at_once_do,
-  test_twenty_seeds_of_strata_in_turn_and_at_once)
+* Strata trained one block at a time learn as well as strata trained together
+  (test_strata_in_turn_learn_as_strata_at_once_do, test_twenty_seeds_of_strata_in_turn_and_at_once)
 """
 
 from itertools import pairwise, permutations

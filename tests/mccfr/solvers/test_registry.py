@@ -1,8 +1,9 @@
-"""An algorithm answers for itself: a toy one, named from outside of the package, goes through every command.
+"""A user-defined algorithm goes through every command.
 
 Shows:
 
-* An algorithm, a game, an evaluation can be added from outside (test_registry, test_catalogue, test_methods)
+* Users can add an algorithm, a game and an evaluation method without changing the package (test_registry,
+  test_catalogue, test_methods)
 """
 
 import json

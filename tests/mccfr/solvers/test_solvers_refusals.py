@@ -1,4 +1,4 @@
-"""What algorithms and what belongs to them refuse before they train, and in which words."""
+"""Error messages of algorithms before training."""
 
 from dataclasses import replace
 

@@ -1,13 +1,13 @@
-"""Strata: what is dealt, what an interval adds to the first street, and errors that must show.
+"""Strata: their deals, updates of the first street, planted errors.
 
 Shows:
 
-* Strata and their quotas deal what the game deals, and change the first street as it would
+* Strata with quotas deal the hands of the game with the right frequencies
   (test_strata_and_quotas_change_the_first_street_as_the_game_does, test_strata_deal_the_deck; planted:
   test_planted_no_quotas, test_planted_isomorphic_boards_weighted_alike, test_planted_isomorphic_flops_weighted_alike)
-* A barrier adds what each stratum has changed, once, and floors and discounts the sum
+* After an interval, the first street gets each stratum's changes once, then floors and discounts
   (test_an_interval_adds_what_each_stratum_changes; planted: test_planted_errors_of_an_interval)
-* Strata learn as fast as the ordinary sampler at equal nodes
+* At equal nodes, strata learn as fast as the ordinary sampler
   (test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes)
 """
 

@@ -1,9 +1,10 @@
-"""Regret rules of users: called by kernels as they stand, in every form of full-width CFR, and checked when made.
+"""User-defined regret rules: kernel calls, every form of full-width CFR, checks.
 
 Shows:
 
-* Kernels give a user's rule every infoset as it stands (test_kernels_give_a_rule_every_column_as_it_stands,
-  test_regret_matching_written_by_a_user_learns_what_dcfr_does)
+* Kernels pass each infoset's regrets unchanged to a user's rule (test_kernels_give_a_rule_every_column_as_it_stands)
+* Regret matching written by a user learns the tables of the built-in rule
+  (test_regret_matching_written_by_a_user_learns_what_dcfr_does)
 """
 
 import numpy as np

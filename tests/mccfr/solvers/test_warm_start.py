@@ -1,10 +1,10 @@
-"""Tables that begin with a strategy: exactly that, its sums shared out among other buckets as hands are.
+"""Warm starts: tables that begin with a strategy, also on other buckets.
 
 Shows:
 
-* A warm start begins with the strategy, exactly on the same buckets, shared out as hands are on others
-  (test_play_begins_with_the_strategy, test_sums_are_shared_out_among_buckets_as_hands_are; planted:
-  test_planted_errors_are_caught)
+* On the same buckets, a warm start begins with exactly the given strategy (test_play_begins_with_the_strategy)
+* On other buckets, strategy sums are split in proportion to shared hands
+  (test_sums_are_shared_out_among_buckets_as_hands_are; planted: test_planted_errors_are_caught)
 """
 
 from dataclasses import replace
@@ -56,7 +56,7 @@ def begun(game, source, strategy, iterations=ITERATIONS, code=warm_start):
 
 
 def current(game, tables):
-    """What regret matching plays by the tables."""
+    """Return the strategy that regret matching gives for the tables."""
     names = {block: table_name("strategy_sum", block) for block in range(2 * game.tree.streets)}
     cells = {
         names[block]: matched(tables.rows("regret", block), row_starts(game, block)).astype(np.float64)

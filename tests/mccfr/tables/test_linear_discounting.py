@@ -1,9 +1,9 @@
-"""Discounts: schedules, weights and sweeps against naive sweeps, and what long runs do to floating point.
+"""Discounts: schedules, weights and sweeps against naive sweeps; floating point in long runs.
 
 Shows:
 
-* Weights, and the sweeps of `dcfr`, are what the papers' sweeps are (test_external_sampling_equals_an_eager_sweep,
-  test_outcome_sampling_equals_an_eager_sweep)
+* Discounting by weights equals sweeping the whole tables as the papers define it
+  (test_external_sampling_equals_an_eager_sweep, test_outcome_sampling_equals_an_eager_sweep)
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played.
+"""Purified and thresholded strategies in evaluations, exports and play.
 
 Shows:
 
-* Purified and thresholded strategies are one where they are evaluated, exported and played; of several likeliest
-  actions a fold is taken last (test_what_is_evaluated_exported_and_played_is_one,
-  test_of_several_likeliest_a_fold_is_taken_last, test_a_match_plays_what_it_is_told_to)
+* Purified and thresholded strategies are the same in evaluations, exports and play
+  (test_what_is_evaluated_exported_and_played_is_one, test_a_match_plays_what_it_is_told_to)
+* If several actions are most likely, purification takes a fold last (test_of_several_likeliest_a_fold_is_taken_last)
 """
 
 import numpy as np

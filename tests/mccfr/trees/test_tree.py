@@ -1,8 +1,9 @@
-"""Compiled trees: counts of named betting menus, order of the records, and their packed form.
+"""Compiled trees: counts of named betting menus, order of nodes, packed form.
 
 Shows:
 
-* Trees have the published counts, and play as independent rules do (test_counts_of_named_menus, test_holdem_rules)
+* Betting trees have the published counts and follow independent implementations of the rules
+  (test_counts_of_named_menus, test_holdem_rules)
 """
 
 from dataclasses import replace

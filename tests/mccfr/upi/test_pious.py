@@ -1,10 +1,11 @@
-"""Pious, a client of PioSOLVER, unmodified: it starts `mccfr upi` as its solver, and does there what it does.
+"""Pious, a client of PioSOLVER, with `mccfr upi` as its solver.
 
 Shows:
 
-* `pious` (PyPI) drives `mccfr upi` as it drives PioSOLVER: trees, solves, values, locks, files and its
-  aggregation reports
-  (test_it_builds_solves_walks_and_locks, test_it_aggregates_what_it_has_saved, test_it_calculates_equities)
+* The PioSOLVER client `pious` works unchanged with `mccfr upi`: trees, solves, locks and files
+  (test_it_builds_solves_walks_and_locks)
+* Its aggregation reports state the frequencies and EVs of the solver (test_it_aggregates_what_it_has_saved)
+* Its equity calculator returns exact equities (test_it_calculates_equities)
 """
 
 import gc

@@ -1,11 +1,11 @@
-"""PioSOLVER's protocol over spots: trees of lines, nodes, ranges, values; each against what is computed elsewhere.
+"""PioSOLVER's protocol over spots: lines, nodes, ranges and values against other computations.
 
 Shows:
 
-* Trees of `mccfr upi` are the lines that were added, checks, calls and folds besides, and nothing else
+* A tree of `mccfr upi` has the added lines with their checks, calls and folds, and no others
   (test_all_lines_of_a_tree_as_add_line_are_that_tree, test_the_script_of_pious_is_the_tree_of_its_lines)
-* Its values are consistent from node to node and those of `mccfr spot`
-  (test_a_spot_is_the_one_of_the_command, test_values_of_nodes_are_means_of_what_follows)
+* Its values equal those of `mccfr spot` (test_a_spot_is_the_one_of_the_command)
+* The EVs of its nodes are means over the nodes that follow (test_values_of_nodes_are_means_of_what_follows)
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a browser, or whatever connects, may do to the page's server: bounded in number and time, told in a sentence."""
+"""Connections to the page's server: limits on number and time, error messages."""
 
 import json
 import socket

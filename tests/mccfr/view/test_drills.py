@@ -1,10 +1,10 @@
-"""Spots that are drilled at the page's table: hands begin with their line, dealt by both ranges; hands played again.
+"""Drills at the page's table: hands that start with a line, replayed hands.
 
 Shows:
 
-* Drilled hands begin with their line, dealt by both ranges; hands are played again without counting
-  (test_a_drilled_hand_begins_with_its_line, test_hands_are_dealt_by_both_ranges,
-  test_a_hand_played_again_is_the_same_and_does_not_count)
+* A drilled hand starts with the chosen betting line (test_a_drilled_hand_begins_with_its_line)
+* Drilled hands are dealt from both players' ranges (test_hands_are_dealt_by_both_ranges)
+* A replayed hand has the same cards and does not count (test_a_hand_played_again_is_the_same_and_does_not_count)
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def test_a_drilled_hand_begins_with_its_line(spots, line):
 
 
 def test_hands_are_dealt_by_both_ranges(tmp_path):
-    """Kuhn after a bet: each pair of cards as often as the first player bets with his."""
+    """Kuhn after a bet: pairs of cards are dealt with the probabilities of both ranges."""
     found = open_spots(write_random(tmp_path / "kuhn", KuhnGame(), seed=2))
     reach = found.decision("b", "").reach
     pairs = np.outer(reach[0], reach[1]) * (1 - np.eye(3))

@@ -1,8 +1,9 @@
-"""What hands make with a board, and their draws, in the words of players.
+"""Made hands and draws, named as players name them.
 
 Shows:
 
-* The page's filters name made hands and draws as players do (test_hands_are_called_what_players_call_them)
+* The page's filters give made hands and draws the names that players use
+  (test_hands_are_called_what_players_call_them)
 """
 
 import pytest

@@ -1,10 +1,10 @@
-"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown.
+"""The table in the page: hands of the session, repeated requests, hidden cards.
 
 Shows:
 
-* Hands played in the page are the session's, done once, and the other's cards are told at showdowns alone
-  (test_the_other_s_cards_are_told_at_showdowns_alone, test_what_is_said_twice_is_done_once)
-* What a decision costs is its EV against that of the best action
+* The page shows the opponent's cards at showdown only (test_the_other_s_cards_are_told_at_showdowns_alone)
+* A repeated request changes nothing (test_what_is_said_twice_is_done_once)
+* The cost of a decision is its EV subtracted from the EV of the best action
   (test_a_decision_costs_what_the_best_one_is_worth_more)
 """
 
@@ -118,7 +118,7 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
 
 
 def test_a_decision_costs_what_the_best_one_is_worth_more():
-    """Exact on the river; a bet that the strategy has not costs nobody knows what."""
+    """Exact on the river; the cost of a bet outside of the tree is unknown."""
     spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
     worth, there = ExpectedValues(spots), spots.spot(line, board)
     hand = there["hands"]["names"].index("KhQd")

@@ -1,9 +1,9 @@
-"""A review on the page: its decisions by what they cost.
+"""Reviews on the page: decisions sorted by cost.
 
 Shows:
 
-* The page shows a review's decisions, the costliest first
-  (test_decisions_come_sorted_and_filtered, test_what_is_no_review_of_this_policy_is_refused)
+* The page shows a review's decisions, the most costly first (test_decisions_come_sorted_and_filtered)
+* A review of another policy or a damaged review is refused (test_what_is_no_review_of_this_policy_is_refused)
 """
 
 import json

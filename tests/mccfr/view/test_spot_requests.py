@@ -1,10 +1,11 @@
-"""Spots that are typed in the page: read, painted, solved by what `mccfr spot` does, and driven in a real browser.
+"""Spots entered in the page: parsing, painting, solving, in a real browser.
 
 Shows:
 
-* A spot is typed or painted on the page, or a strategy's line, solved, stopped, looked at, locked and shared as a link
-  (test_a_spot_from_ranges_to_locks_in_a_browser, test_what_is_solved_is_what_the_command_solves,
-  test_a_line_of_a_strategy_is_solved_as_a_spot)
+* In the page, a user can type, paint, solve, stop, lock and share a spot
+  (test_a_spot_from_ranges_to_locks_in_a_browser)
+* The page's solve gives the result of `mccfr spot` (test_what_is_solved_is_what_the_command_solves)
+* A betting line of a strategy can be solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
 """
 
 import json

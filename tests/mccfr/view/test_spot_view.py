@@ -1,13 +1,15 @@
-"""Spots of a strategy: what every hand does as queries have it, ranges by Bayes, equities by naive enumeration.
+"""Spots of a strategy: actions as in queries, ranges by Bayes, equities by naive enumeration.
 
 Shows:
 
-* What `mccfr view` shows is what queries say, in the tree and off it; ranges are products over deals, equities all
-  showdowns (test_hands_of_holdem_do_what_queries_say, test_hands_of_leduc_do_what_queries_say,
-  test_ranges_are_what_both_have_played_by_bayes,
-  test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for,
-  test_equities_are_those_of_all_showdowns, test_equities_before_the_flop_are_the_known_ones)
-* What is solved again has the EV of each action with each hand
+* `mccfr view` shows the action frequencies that `query` prints, also for lines outside of the tree
+  (test_hands_of_holdem_do_what_queries_say, test_hands_of_leduc_do_what_queries_say)
+* Ranges follow from Bayes' rule, with means over the translations of a bet
+  (test_ranges_are_what_both_have_played_by_bayes,
+  test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for)
+* Equities equal enumeration of all showdowns and published pre-flop tables (test_equities_are_those_of_all_showdowns,
+  test_equities_before_the_flop_are_the_known_ones)
+* A re-solved spot shows the EV of each action with each hand
   (test_values_of_what_is_solved_again_are_those_of_showdowns)
 """
 

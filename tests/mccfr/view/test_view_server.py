@@ -1,11 +1,12 @@
-"""The page's server: this machine alone, GET alone, one sentence for what is wrong; and the page in a real browser.
+"""The page's HTTP server: local requests only, error messages; the page in a real browser.
 
 Shows:
 
-* Its server answers this machine alone, and the page works in a real browser without asking elsewhere
-  (test_only_requests_that_name_this_machine_are_answered, test_nothing_but_get_and_post_is_known,
-  test_bad_requests_end_in_a_sentence, test_the_page_in_a_browser,
-  test_a_spot_is_solved_again_in_a_browser)
+* The page's server answers requests for this machine only (test_only_requests_that_name_this_machine_are_answered)
+* Wrong methods and bad requests end with an error of one sentence (test_nothing_but_get_and_post_is_known,
+  test_bad_requests_end_in_a_sentence)
+* The page works in a real browser without requests to other servers (test_the_page_in_a_browser)
+* A spot can be re-solved in the browser (test_a_spot_is_solved_again_in_a_browser)
 """
 
 import json

@@ -1,17 +1,16 @@
-"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it.
+"""Single Deep CFR with exact tables instead of networks, against tabular algorithms.
 
 Shows:
 
-* Deep CFR with exact tables in the networks' place is batched linear MCCFR, its strategy memory that one's sampled
-  average (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
-* The explicit average is the reach-weighted mean of what was met, and the same over kept networks
+* Deep CFR with exact tables instead of networks is batched linear MCCFR with a sampled average
+  (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
+* The explicit average is the reach-weighted mean of the visited strategies, also over saved networks
   (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
   test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
-* One network a hand plays the explicit average (Single Deep CFR, theorem 2)
+* Drawing one network for each hand plays the explicit average (Single Deep CFR, theorem 2)
   (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
-* Planted: weights shifted by one, for either player; an average without reaches; the best value for the mean,
-  strategies at the traverser's nodes (test_a_weight_that_is_shifted_by_one_is_caught,
-  test_an_average_without_reaches_is_caught,
+* Planted errors are detected: shifted weights, averages without reach, best value for mean, wrong player's nodes
+  (planted: test_a_weight_that_is_shifted_by_one_is_caught, test_an_average_without_reaches_is_caught,
   test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
 """
 
@@ -213,7 +212,7 @@ def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(
 
 
 def cut_equals_whole(module, changed):
-    """Whether runs of 6 iterations and of 2, 1 and 3 leave the same tables, to the last bit."""
+    """Return True if 6 iterations, and 2, 1 and 3 with resuming, give the same tables."""
     game, config = game_of("leduc"), small_networks(**changed)
     whole, cut = (deep.new_tables(game, config, "float32") for _ in range(2))
     module.SingleDeepCfr(game, config, whole).iterate(6)
@@ -243,7 +242,7 @@ def test_threads_change_nothing():
 
 
 def beyond_samples(module, fit):
-    """Whether nothing of an iteration depends on what a memory holds beyond its samples."""
+    """Return True if training ignores the memory beyond its samples."""
     game, config = game_of("leduc"), small_networks(fit=fit)
     strategies = []
     for poison in (0.0, np.nan):

@@ -1,10 +1,10 @@
-"""Memories: who stays in a reservoir, what is merged, and what minibatches are.
+"""Sample memories: reservoir sampling, merging, minibatches.
 
 Shows:
 
-* Minibatches come to every sample before any again
+* Minibatches visit every sample before any sample again
   (test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly)
-* Every sample stays in a memory with the same chance
+* Every sample stays in the reservoir with the same probability, also after resuming
   (test_every_sample_stays_with_the_same_chance_also_across_a_resume)
 """
 

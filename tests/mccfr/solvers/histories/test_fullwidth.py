@@ -1,4 +1,4 @@
-"""Exact value and best response by histories against OpenSpiel's, against enumeration, and against planted errors."""
+"""Exact value and best response over histories: OpenSpiel, enumeration, planted errors."""
 
 from dataclasses import replace
 from functools import cache

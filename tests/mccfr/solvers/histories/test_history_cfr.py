@@ -1,4 +1,4 @@
-"""Full-width CFR over histories: against the gallery's and the vector solver's; known orderings."""
+"""Full-width CFR over histories: against the gallery and the vector solver; known rankings."""
 
 from dataclasses import replace
 from types import SimpleNamespace

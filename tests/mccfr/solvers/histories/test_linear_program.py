@@ -1,4 +1,4 @@
-"""The sequence-form linear program: published values, and optimal strategies that nothing exploits."""
+"""The sequence-form linear program: published values, optimal strategies."""
 
 import pytest
 from linear_program import solve_linear_program

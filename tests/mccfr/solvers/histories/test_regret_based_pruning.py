@@ -1,8 +1,8 @@
-"""Regret-based pruning: against its definitions replayed over recorded strategies, Theorem 1, the paper's gains.
+"""Regret-based pruning: definitions replayed over recorded strategies, Theorem 1, published savings.
 
 Shows:
 
-* Regret-based pruning skips what it may and no more (test_pruning_is_what_its_definitions_say)
+* Regret-based pruning skips exactly the actions that its definition allows (test_pruning_is_what_its_definitions_say)
 """
 
 from dataclasses import dataclass, field

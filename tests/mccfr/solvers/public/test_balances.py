@@ -1,8 +1,9 @@
-"""Run-outs counted once: values from matrices are those of walks over every board.
+"""Showdown values by matrices against walks over every board.
 
 Shows:
 
-* Run-outs counted once give what walks give (test_matrices_give_what_walks_give; planted: test_planted_errors)
+* Showdown values by matrices equal those of walks over all run-outs (test_matrices_give_what_walks_give; planted:
+  test_planted_errors)
 """
 
 from pathlib import Path

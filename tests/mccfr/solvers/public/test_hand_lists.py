@@ -1,8 +1,8 @@
-"""Lists of hands on boards, in order of buckets and of strength, against lists made one hand at a time.
+"""Hand lists of boards, by bucket and by strength, against lists made one hand at a time.
 
 Shows:
 
-* Hands on boards are listed as one would by hand (test_lists_are_those_made_hand_by_hand)
+* Hand lists of boards equal lists made one hand at a time (test_lists_are_those_made_hand_by_hand)
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Large strategy sums are measured where they lie, in their dtype: as in float64, and without copies.
+"""Exploitability of large strategy sums without copies, against float64.
 
 Shows:
 
-* Sums measured in place, in float32 or int16, are worth what float64 says to 1e-5 of the pot
+* Exploitability from float32 or int16 sums, without copies, equals float64 to 1e-5 of the pot
   (test_sums_in_place_are_worth_what_their_strategy_is_in_float64; planted:
   test_planted_error_rows_that_are_read_as_probabilities)
 """

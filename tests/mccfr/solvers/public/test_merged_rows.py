@@ -1,10 +1,11 @@
-"""Rows of merged suits updated in place: equal to increments, and taken only where they are exact.
+"""In-place updates of rows with merged suits: equal to collected increments, used only if exact.
 
 Shows:
 
-* Rows of merged suits are updated in place where that is exact, and come to what increments come to
-  (test_tables_are_those_of_increments, test_elsewhere_increments_are_collected,
-  test_boards_alike_but_for_suits_are_walked_once; planted: test_hands_that_are_not_alike_would_be_played_wrongly)
+* In-place updates of rows with merged suits give the tables of collected increments
+  (test_tables_are_those_of_increments, test_boards_alike_but_for_suits_are_walked_once; planted:
+  test_hands_that_are_not_alike_would_be_played_wrongly)
+* If in-place updates would not be exact, increments are collected (test_elsewhere_increments_are_collected)
 """
 
 from dataclasses import replace

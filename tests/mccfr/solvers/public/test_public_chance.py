@@ -1,8 +1,8 @@
-"""Public chance sampling: increments against exact regrets by pairs of hands, convergence, weights, resumption.
+"""Public chance sampling: increments against exact regrets, convergence, weights, resuming.
 
 Shows:
 
-* Public chance sampling is unbiased (test_sampled_regrets_lie_on_the_exact_ones,
+* Regrets sampled by public chance sampling are unbiased (test_sampled_regrets_lie_on_the_exact_ones,
   test_the_mean_over_all_rivers_is_exact_up_to_one_constant)
 """
 
@@ -91,7 +91,7 @@ def by_block(game, tables, kind):
 
 
 def traverse(game, board, tables, traverser, weight=1.0):
-    """What one traversal adds to copies of the tables, by name."""
+    """Return the changes of one traversal to copies of the tables, by name."""
     start = {name: table.copy() for name, table in tables.items()}
     work = VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)

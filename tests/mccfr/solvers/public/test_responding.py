@@ -1,12 +1,12 @@
-"""CFR-BR on sampled boards: against a naive iteration by hands, errors planted, less exploitable than plain sampling.
+"""CFR-BR on sampled boards: against a naive iteration, planted errors, against plain sampling.
 
 Shows:
 
-* CFR-BR on sampled boards is a naive iteration, hand by hand; opponents in the players' buckets, old responses and
-  mixed seats are caught (test_an_iteration_is_the_naive_one, test_an_opponent_s_hand_in_the_player_s_buckets_is_caught,
-  test_a_response_kept_from_another_board_is_caught, test_tables_of_both_seats_mixed_are_caught)
-* On coarse buckets it is less exploitable than plain sampling
-  (test_it_comes_below_plain_sampling)
+* An iteration of CFR-BR on sampled boards equals a naive iteration, hand by hand (test_an_iteration_is_the_naive_one)
+* The test detects opponents in the player's buckets, old responses and exchanged tables
+  (test_an_opponent_s_hand_in_the_player_s_buckets_is_caught, test_a_response_kept_from_another_board_is_caught,
+  test_tables_of_both_seats_mixed_are_caught)
+* On coarse buckets, CFR-BR is less exploitable than plain sampling (test_it_comes_below_plain_sampling)
 """
 
 from types import SimpleNamespace

@@ -1,8 +1,9 @@
-"""Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand.
+"""Evaluation over public trees: against OpenSpiel and enumeration of all pairs of hands.
 
 Shows:
 
-* A responder who sees too much is caught (test_a_best_responder_that_sees_the_other_hand_is_caught)
+* The test detects a best response that sees the opponent's hand
+  (test_a_best_responder_that_sees_the_other_hand_is_caught)
 """
 
 from dataclasses import replace
@@ -110,7 +111,7 @@ def test_values_equal_the_twin_over_all_pairs(name):
 
 @pytest.mark.parametrize(("name", "by_hand"), list(zip(SMALL_GAMES, (True, False, False, True), strict=False)))
 def test_a_responder_keeps_his_locked_rows(name, by_hand):
-    """As in the twin, and he wins less than one who is free."""
+    """As in the naive code; a locked responder wins less than a free one."""
     game = SMALL_GAMES[name]()
     locked, strategy = some_locks(game, by_hand=by_hand), random_strategy(game)
     assert_equals_twin(locked, strategy)

@@ -1,11 +1,13 @@
-"""Full-width CFR over public trees, against a twin over all deals and against itself; curves: test_vector_curves.py.
+"""Full-width CFR over public trees against a naive implementation; curves: test_vector_curves.py.
 
 Shows:
 
-* Every full-width variant is its paper's (test_every_variant_equals_the_twin, test_every_variant_equals_the_gallery)
-* Threads of full width lose no additions to rows that boards share, and nobody waits for one that fails
-  (test_threads_share_rows_of_several_boards_without_losing_any_of_them,
-  test_nobody_waits_for_a_thread_that_fails_before_it_begins)
+* Every full-width variant equals a naive implementation and the gallery's algorithm
+  (test_every_variant_equals_the_twin, test_every_variant_equals_the_gallery)
+* Threads lose no additions to rows that several boards share
+  (test_threads_share_rows_of_several_boards_without_losing_any_of_them)
+* If a thread fails before it starts, no other thread waits for it
+  (test_nobody_waits_for_a_thread_that_fails_before_it_begins)
 """
 
 import threading
@@ -206,7 +208,7 @@ def two_suits(board_cards, hole_cards=2, ranks=4, **options) -> Game:
 
 
 def walked_boards(game: Game) -> list[int]:
-    """How many boards of each street are walked."""
+    """Return the number of walked boards for each street."""
     streets = np.repeat(np.arange(game.tree.streets), [len(boards) for boards in game.cards.board_cards])
     return np.bincount(streets[board_copies(game.cards).times > 0]).tolist()
 

@@ -1,9 +1,10 @@
-"""How far several workers run past the end of a period: each learns what the others have done between its batches.
+"""Batches of sampled training: periods, and updates between workers.
 
 Shows:
 
-* A run of outcome sampling may be cut anywhere; deals of a group do not see what the others learn
-  (test_a_run_of_outcome_sampling_may_be_cut_anywhere, test_deals_of_a_group_do_not_see_what_the_others_learn)
+* An outcome-sampling run may stop at any limit and gives the same tables
+  (test_a_run_of_outcome_sampling_may_be_cut_anywhere)
+* Deals of one batch do not see each other's updates (test_deals_of_a_group_do_not_see_what_the_others_learn)
 """
 
 from pathlib import Path

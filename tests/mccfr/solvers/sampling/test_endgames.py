@@ -1,4 +1,4 @@
-"""External sampling on river endgames: exploitability bands by discount, on our own endgame and on a public one.
+"""External sampling on river endgames: ranges of exploitability for each discount.
 
 The public bands are from an independent implementation, which deals one hand for both traversals as we do,
 over three to fourteen seeds; 15 % around a band is allowed. Those of our own endgame were measured here over

@@ -1,9 +1,8 @@
-"""The production kernels against solved games.  Bounds lie far below uniform play and are shown to bite by
-test_planted_errors.
+"""Production kernels on solved games; test_planted_errors shows that the bounds are tight enough.
 
 Shows:
 
-* The kernel that trains hold'em solves games with known values (test_kernels_converge,
+* The sampling kernel of hold'em solves games with known values (test_kernels_converge,
   test_lossless_training_is_below_one_per_cent_of_the_pot)
 """
 

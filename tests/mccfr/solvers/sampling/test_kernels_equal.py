@@ -1,4 +1,4 @@
-"""Kernels over packed trees and over general records are equal to the last bit; node counts follow the definition.
+"""Kernels over packed trees and general trees: equal bits, node counts by definition.
 
 Shows:
 

@@ -1,9 +1,9 @@
-"""Locks in the tables of the samplers, whose kernels know of none.
+"""Node locks in the tables of sampled algorithms.
 
 Shows:
 
-* Locked rows of a sampled run are the lock from the first iteration to the last, under every discount, and the rest
-  learns an answer to them (test_samplers_keep_locked_rows_and_learn_the_rest)
+* Sampled runs keep locked rows unchanged under every discount and learn a response to them
+  (test_samplers_keep_locked_rows_and_learn_the_rest)
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def leduc(solver):
 
 
 def distance(game, strategy):
-    """Largest difference between what is given and what is played."""
+    """Return the largest difference between the lock and the strategy."""
     found, arrays = 0.0, game.tree.arrays
     for node, shares in game.tree.locks.shares.items():
         slot = int(arrays.slot[node])

@@ -1,4 +1,4 @@
-"""Rows as vectors: the same bits as their scalar twins, no cell beyond the row touched; random words of paths."""
+"""Vectorised row updates: bits of scalar code, no writes outside of the row, random words."""
 
 from unittest import mock
 

@@ -1,4 +1,4 @@
-"""Errors that published solvers have had, planted in our own kernels: the checks that production passes catch them.
+"""Errors of published solvers, planted in the kernels: the checks that production passes detect them.
 
 Each test runs one check on production code and on a mutant of it.  The figures in the docstrings are what was measured
 with these seeds; the assertions demand a wide gap.  Checks: exploitability after a fixed number of iterations; mean
@@ -8,7 +8,7 @@ how often two workers draw the same; strategy sums against the weighted sum of s
 
 Shows:
 
-* Mistakes that are planted are caught (test_planted_errors)
+* The checks of the kernels detect errors that published solvers have had (planted: test_planted_errors)
 """
 
 from functools import cache
@@ -158,7 +158,7 @@ def test_own_reach_missing_in_outcome_regrets_is_caught():
 
 @cache
 def right_gaps(kind):
-    """How far production code's tables lie from an eager sweep of such a discount."""
+    """Return the distance of production tables from an eager sweep with this discount."""
     return against_eager(LEDUC, Schedule(kind, 10_000), 300_000)
 
 

@@ -1,4 +1,4 @@
-"""How soon an action that sampled pruning skips comes back once payoffs have changed, in units of the present weight.
+"""Return of pruned actions after payoffs change, in units of the current weight.
 
 At Leduc's first decision one action costs a chip more than the other until its regret lies on the floor, and then earns
 a chip more.  Above the threshold every traversal looks at it and adds a chip of the present weight; below it one of
@@ -7,7 +7,7 @@ average, whatever the weight is; and as fewer where the past is discounted, for 
 
 Shows:
 
-* An action that sampled pruning skips comes back as soon as the threshold says, in units of the present weight
+* A pruned action is played again after as many traversals as its threshold implies
   (test_a_pruned_action_comes_back_as_soon_as_is_said)
 """
 

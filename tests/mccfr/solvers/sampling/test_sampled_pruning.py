@@ -1,8 +1,9 @@
-"""Sampled pruning: kernels against a slow twin bit for bit, planted errors, and convergence in spite of it.
+"""Sampled pruning: kernels against a naive implementation, planted errors, convergence.
 
 Shows:
 
-* Sampled pruning is what its definition says (test_kernels_equal_a_naive_one_to_the_last_bit)
+* Kernels with sampled pruning equal a naive implementation to the last bit
+  (test_kernels_equal_a_naive_one_to_the_last_bit)
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The packed kernel, which trains whole hold'em, on a small game with its rules: two hole cards, two streets, no limit.
+"""The hold'em kernel on a small no-limit game: two hole cards, two streets.
 
 Three ranks in four suits, blinds 1 and 2, eight chips each, one board card, every whole amount a raise.  Exploitability
 is exact: by a best response that knows its cards, and in the abstract game by one that knows its bucket only.
