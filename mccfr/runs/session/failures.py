@@ -45,7 +45,8 @@ def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -
 
 def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
     """The system has failed where training cannot do without it."""
-    return RuntimeError(f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}")
+    what = f"training has ended, and {_missing(totals, saved)} are lost"
+    return RuntimeError(f"{error_text(error)}: {what}; {_go_on(run)}")
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:

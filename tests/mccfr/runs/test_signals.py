@@ -224,10 +224,9 @@ def template(tmp_path_factory):
 
 FEW = {
     "the first line": (signal.SIGHUP,),
-    "in this process, a checkpoint": (signal.SIGUSR1, signal.SIGTERM),
     "resume, numpy": (signal.SIGINT,),
 }
-"""One moment while modules are imported, one in a session, one in a later session; each signal."""
+"""One moment while modules are imported, one in a later session; the tests below have moments in a session."""
 
 
 @pytest.mark.parametrize("moment", FEW)
@@ -260,7 +259,7 @@ def running(folder, reached, *, workers=1, **how):
     """A session of Leduc that has come to a moment: (process, run directory)."""
     run = folder / "run"
     (folder / "leduc.toml").write_text(LEDUC.format(workers=workers, nodes=ENDLESS, out=folder / "policy"))
-    command = [*MCCFR, "solve", "leduc.toml", "--run", "run"]
+    command = [*MCCFR, "solve", "leduc.toml", "--run", str(run)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, **how)
     wait_for(lambda: reached(process, run) or process.poll() is not None, 300)
     return process, run
@@ -275,11 +274,14 @@ def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
     for number in SIGNALS:
         os.kill(int(children.read_text().split()[0]), number)
     process.send_signal(signal.SIGHUP)
-    wait_for(lambda: line(METRICS, "{")(process, run) or phase("writing")(process, run), 300)
-    process.send_signal(signal.SIGTERM)
+    wait_for(lambda: phase("training")(process, run) or phase("writing")(process, run), 300)
+    tables = [str((run / "live").readlink())]
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        process.send_signal(number)
+        time.sleep(0.3)
     errors = process.communicate(timeout=300)[1]
-    assert process.returncode == 75 and "died" not in errors and "stopped by signal 15" in errors, errors
-    assert run_status(open_run(run))["state"] == "stopped"
+    assert process.returncode == 75 and "died" not in errors and "stopped by signal 10" in errors, errors
+    assert check(Sent(75, errors, 0.0, run, tables), (signal.SIGUSR1,)) == "stopped"
 
 
 def test_a_terminal_that_goes_away(tmp_path):
